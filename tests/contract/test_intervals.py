@@ -251,7 +251,7 @@ def test_a_constant_target_has_intervals_of_no_width() -> None:
 
 def test_several_targets_have_no_interval() -> None:
     both = np.column_stack([Y, Y])
-    with pytest.raises(ValueError, match=r"several targets.*ask forest\.output_forests_"):
+    with pytest.raises(ValueError, match=r"several targets.*output_forests_"):
         c.RandomForestRegressor(5).fit(X, both).predict_interval(X)
     with pytest.raises(ValueError, match="outputs"):
         NumericPipelineRegressor(Ridge()).fit(X, both).calibrate_intervals(X, both)

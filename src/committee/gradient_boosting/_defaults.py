@@ -1,4 +1,4 @@
-"""What gradient boosting takes for "auto", as measured on public data (benchmarks/QUALITY.md)."""
+"""Values of gradient boosting for "auto", chosen on public data (benchmarks/QUALITY.md)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Automatic(NamedTuple):
 
 
 PLAIN = Automatic(31, 20, 0.0, 1.0)
-"""With a number of rounds given: what LightGBM takes."""
+"""For a given number of rounds: the defaults of LightGBM."""
 
 CHOSEN = Automatic(15, 10, 1.0, 0.5)
-"""With rounds chosen by validation: small trees of random features, whose errors an average takes away."""
+"""For a number of rounds chosen by validation: small trees on random features, for the mean of several models."""
 
 
 def automatic(chooses_rounds: bool) -> Automatic:
@@ -27,21 +27,21 @@ def automatic(chooses_rounds: bool) -> Automatic:
 
 
 MANY_SCORES, MAX_FACTOR = 50_000, 3.0
-"""Scores (rows times classes) from which on steps are larger, and by how much at most."""
+"""Number of scores (rows times classes) above which the learning rate is larger, and the largest factor."""
 
 
-def automatic_rate(n: int, n_heads: int = 1) -> float:
-    """Smaller steps for small tables, whose rounds cost little: 0.05 up to 1,000 rows, 0.1 from 10,000 on.
+def automatic_rate(n: int, n_outputs: int = 1) -> float:
+    """The automatic learning rate: 0.05 up to 1,000 rows, 0.1 from 10,000 rows on.
 
-    With many classes a round costs a tree for each, and hundreds of rounds would take minutes: up to three times larger
-    steps there, by the root of the scores above 50,000. On 20,000 rows of 18 classes that takes 30 % of the time, with
-    the same log-loss.
+    With three or more classes a round fits a tree for each class: the rate is larger by the root of the number of
+    scores above 50,000, at most three times. On 20,000 rows of 18 classes the fit takes 30 % of the time, with the
+    same log-loss.
 
     >>> automatic_rate(20_000), round(automatic_rate(20_000, 18), 3)
     (0.1, 0.268)
     """
-    share = math.log10(max(n, 1)) - 3.0
-    rate = 0.05 + 0.05 * min(max(share, 0.0), 1.0)
-    if n_heads < 3:
+    position = math.log10(max(n, 1)) - 3.0  # 0 at 1,000 rows, 1 at 10,000
+    rate = 0.05 + 0.05 * min(max(position, 0.0), 1.0)
+    if n_outputs < 3:
         return rate
-    return rate * min(max(math.sqrt(n * n_heads / MANY_SCORES), 1.0), MAX_FACTOR)
+    return rate * min(max(math.sqrt(n * n_outputs / MANY_SCORES), 1.0), MAX_FACTOR)

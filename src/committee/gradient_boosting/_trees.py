@@ -28,10 +28,10 @@ from committee.tree_engine.histograms import PACKED_BITS
 from committee.tree_engine.subtrees import feature_records, new_nodes
 
 CHUNK = 2048
-"""Room for nodes of trees that are turned into arrays together."""
+"""Number of nodes of trees that are converted to arrays together."""
 
 MIN_GAIN = 1e-12
-"""A split must promise more than this share of (mean |g|)^2 / mean h, the size of the falls that are possible."""
+"""Minimum gain of a split as a fraction of (mean |g|)^2 / mean h, the size of the possible gains."""
 
 
 class TreePlan(NamedTuple):
@@ -44,20 +44,20 @@ class TreePlan(NamedTuple):
     min_gain: float
     l1: float
     l2: float
-    max_features: int  # looked at in a node
+    max_features: int  # searched at a node
     category_smoothing: float
     category_rows: float
-    category_penalty: float  # in units of the gain that the order of categories promises by chance
+    category_penalty: float  # in units of the gain expected by chance from the order of the categories
     second_order: bool
 
 
 def number_of_rows(n: int, weight: Floats) -> int:
-    """Rows, a whole weight counted as so many."""
+    """Number of rows, with an integer weight w counted as w rows."""
     return round(float(weight.sum())) if weight.size and are_whole(weight) else n
 
 
 def max_leaves(plan: TreePlan, n: int) -> int:
-    """How many leaves a tree of n rows may have."""
+    """Maximum number of leaves of a tree of n rows."""
     by_depth = 1 << min(plan.max_depth, 30)
     return max(2, min(plan.max_leaf_nodes, by_depth, n // max(plan.min_samples_leaf, 1) + 1))
 
@@ -71,7 +71,7 @@ class GrownTree(NamedTuple):
 
 
 class TreeGrower:
-    """Grows tree after tree on one coded table."""
+    """Grows trees on one binned table."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class TreeGrower:
         n_jobs: int | None = None,
         counts: Floats = NO_WEIGHTS,
     ) -> None:
-        """`counts` say how many rows each row is, where the weights say something else."""
+        """`counts` are the numbers of rows that each row stands for, if they differ from the weights."""
         self.matrix, self.plan, self.weight = matrix, plan, weight
         n = matrix.n_rows
         self.is_whole = bool(weight.size and are_whole(weight))
@@ -98,12 +98,12 @@ class TreeGrower:
         self.total_weight = float(weight.sum()) if weight.size else float(n)
         self.amounts = np.empty(n, np.int64)
         self.ones = np.ones(n)
-        self.noise_weight: Floats | None = None  # of g^2 in the variance of a sum of g; a repeated row is so many rows
+        self.noise_weight: Floats | None = None  # of g^2 in the variance of a sum of g
         if plan.category_penalty > 0.0 and has_many_categories(matrix):
             self.noise_weight = weight * weight / (repeats if self.has_repeats else 1.0) if weight.size else self.ones
         self.rules = self._rules(bool(np.any(constraints.monotone)), most)
         names = ("g_unit", "h_unit", "min_gain", "unit_weights", "min_weight_leaf", "category_noise")
-        self.rule = {name: self.rules[name] for name in names}  # views: to find a field by its name takes time
+        self.rule = {name: self.rules[name] for name in names}  # views, as access by name is slow
 
     def _rules(self, is_monotone: bool, most_leaves: int) -> NDArray[np.void]:
         plan = self.plan
@@ -152,7 +152,7 @@ class TreeGrower:
         return self.histograms.grow_into(self.rules, rows, self.amounts, nodes, features)
 
     def place(self, nodes: NDArray[np.void]) -> NDArray[np.int64]:
-        """The leaf of every row of the table, those outside the sample included."""
+        """The leaf of every row of the table, also outside the sample."""
         return place_rows(self.histograms.tiles, nodes, self.records)
 
 
@@ -164,14 +164,14 @@ def place_rows(tiles: NDArray[np.uint8], nodes: NDArray[np.void], records: NDArr
 
 
 def has_many_categories(matrix: BinnedMatrix, n_columns: int = 1) -> bool:
-    """Whether so many columns have more than FEW_CATEGORIES categories."""
+    """Whether at least `n_columns` columns have more than FEW_CATEGORIES categories."""
     return int(np.count_nonzero(matrix.is_categorical & (matrix.n_bins > FEW_CATEGORIES))) >= n_columns
 
 
 def rounded(number: float) -> float:
-    """To 24 bits: then it does not tell in which order the terms of a sum were added."""
-    share, exponent = math.frexp(number)
-    return math.ldexp(round(share * 2.0**24), exponent - 24)
+    """Round to 24 bits, so that a sum does not depend on the order of its terms."""
+    mantissa, exponent = math.frexp(number)
+    return math.ldexp(round(mantissa * 2.0**24), exponent - 24)
 
 
 def packing_scale(size: float, n: int) -> float:
@@ -185,13 +185,13 @@ def packing_scale(size: float, n: int) -> float:
 def newton_values(
     grown: GrownTree, loss: Loss, g: Floats, h: Floats, weight: Floats, plan: TreePlan, rate: float
 ) -> int:
-    """Newton steps of the leaves into grown.value; return how many might raise the loss of their leaf."""
+    """Write the Newton steps of the leaves to grown.value; return how many might increase the loss of their leaf."""
     step = leaves.NewtonStep(plan.l1, plan.l2, rate, loss.curvature_bound)
     return leaves.newton_leaves(grown.nodes, grown.nodes.size, grown.rows, g, h, weight, step, grown.value)
 
 
 def quantile_values(grown: GrownTree, loss: Loss, y: Floats, score: Floats, weight: Floats, rate: float) -> None:
-    """Leaves of the absolute, quantile and Huber losses, minimized exactly and then shrunk, into grown.value."""
+    """Write leaf values of the absolute, quantile and Huber losses, minimized exactly, times `rate` to grown.value."""
     grown.value[:] = 0.0
     for i in np.flatnonzero(grown.nodes["left"] == LEAF):
         n = int(grown.nodes["n"][i])
@@ -203,7 +203,7 @@ def quantile_values(grown: GrownTree, loss: Loss, y: Floats, score: Floats, weig
 
 
 class TreeStack:
-    """Trees put on top of each other. Node records are turned into arrays CHUNK trees at a time."""
+    """A list of trees. Node records are converted to arrays in chunks."""
 
     def __init__(
         self, matrix: BinnedMatrix, max_nodes: int, done: BoostedTrees | None = None, n_outputs: int = 1
@@ -222,7 +222,7 @@ class TreeStack:
         self.is_open = True
 
     def room(self) -> tuple[NDArray[np.void], Floats, Floats]:
-        """Nodes, values and weights of the next tree, to be filled."""
+        """Empty nodes, values and weights of the next tree."""
         if len(self.sizes) == self.capacity:
             self._close_chunk()
         if not self.is_open:
@@ -231,7 +231,7 @@ class TreeStack:
         return self.nodes[t], self.value[t], self.weight[t]
 
     def keep(self, n_nodes: int, output: int) -> None:
-        """The tree in `room` is complete."""
+        """Append the tree that was written to `room`."""
         self.sizes.append(n_nodes)
         self.outputs.append(output)
 

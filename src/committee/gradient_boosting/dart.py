@@ -1,8 +1,8 @@
 """DART: dropout for boosted trees.
 
-Before each round a random set D of the earlier rounds is dropped, and the new trees are fitted to what the others
-leave. To keep the sum from overshooting, the new trees then count 1 / (|D| + 1) and the dropped ones |D| / (|D| + 1)
-of what they did. So later trees do more than correct the last details of a few first ones.
+Before each round a random set D of the earlier rounds is dropped, and the new trees are fitted to the scores of the
+others. Then the new trees are multiplied by 1 / (|D| + 1) and the dropped ones by |D| / (|D| + 1), so that the sum does
+not overshoot. Later trees thereby contribute more than small corrections of the first ones.
 
 Rashmi and Gilad-Bachrach, DART: dropouts meet multiple additive regression trees, 2015.
 """
@@ -57,14 +57,14 @@ class Dropout:
 
 
 class Addition(NamedTuple):
-    """What one tree adds to the scores of some rows."""
+    """The contribution of one tree to the scores of some rows."""
 
     leaf: NDArray[np.uint32]
     value: Floats
 
 
 class Memory:
-    """What every round added to the scores of some rows; four bytes for each row and tree."""
+    """The contributions of all rounds to the scores of some rows; four bytes for each row and tree."""
 
     def __init__(self) -> None:
         self.rounds: list[tuple[Addition, ...]] = []
@@ -75,7 +75,7 @@ class Memory:
         self.rounds.append(tuple(Addition(leaf.astype(np.uint32), tree.value.copy()) for tree, leaf in pairs))
 
     def add(self, t: int, factor: float, score: Floats) -> None:
-        """Add a multiple of what round t did to score [outputs, n], in place."""
+        """Add a multiple of the contribution of round t to score [outputs, n], in place."""
         for k, addition in enumerate(self.rounds[t]):
             score[k] += factor * addition.value[addition.leaf]
 
@@ -84,7 +84,7 @@ class Memory:
             addition.value[:] *= factor
 
     def follow(self, rescaled: Rescaled, score: Floats) -> None:
-        """Rescale earlier rounds as the training rows saw it, in score [outputs, n] too."""
+        """Rescale earlier rounds as for the training rows, also in score [outputs, n]."""
         for t, factor in rescaled:
             self.add(t, factor - 1.0, score)
             self.rescale(t, factor)

@@ -51,29 +51,29 @@ ROUNDING = 1e-12
 """A loss that increases by less than this fraction counts as unchanged."""
 
 MAX_STEP = 30.0
-"""Of a class's score: beyond it a probability is 0 or 1, and one leaf without curvature would shorten a round."""
+"""Limit of a step of a class's score, for leaves without curvature."""
 
 
 class Problem(NamedTuple):
-    """What is fitted: coded rows, targets, weights (empty if equal) and the loss of every output."""
+    """Data of a fit: binned rows, targets, weights (empty if equal) and the loss of every output."""
 
     matrix: BinnedMatrix
     y: NDArray[Any]
     weight: Floats
     losses: tuple[Loss, ...]
-    recorded: tuple[Loss, ...]  # the losses that rounds are compared by: the same, with a Huber delta that stays
+    recorded: tuple[Loss, ...]  # the losses of the history: with a fixed Huber delta
     is_multinomial: bool
     constraints: Constraints
-    counts: Floats = NO_WEIGHTS  # number of rows that each row stands for, where the weights include those of classes
+    counts: Floats = NO_WEIGHTS  # sample weights, if `weight` includes class weights
 
 
 class Plan(NamedTuple):
-    """How it is fitted."""
+    """Settings of a fit."""
 
     tree: TreePlan
     learning_rate: float
     subsample: float
-    colsample: float  # fraction of the features that a tree may use
+    colsample: float  # fraction of the features of each round
     dropout: float  # probability that an earlier round is dropped (dart.py)
     n_jobs: int | None
 
@@ -83,12 +83,12 @@ class BoostingRound(NamedTuple):
 
     trees: tuple[GrownTree, ...]
     train_loss: float
-    n_halved: int  # steps that were shortened
+    n_halved: int  # number of shortened steps
     rescaled: Rescaled = ()
 
 
 class Workspace(NamedTuple):
-    """What all rounds of one run share; its arrays are overwritten in every round."""
+    """State of a run; its arrays are overwritten in every round."""
 
     problem: Problem
     plan: Plan
@@ -118,7 +118,7 @@ class Sample(NamedTuple):
 def gradient_boosting(
     problem: Problem, plan: Plan, score: Floats, seeds: Sequence[int], stack: TreeStack
 ) -> Iterator[BoostingRound]:
-    """Boost from `score` [outputs, n], updated in place; one round per seed. The trees are put on `stack`."""
+    """Boost from `score` [outputs, n], updated in place, one round per seed. The trees are appended to `stack`."""
     work, dropout = Workspace.of(problem, plan, stack), Dropout(plan.dropout)
     recorded = None
     if problem.recorded != problem.losses:
@@ -140,7 +140,7 @@ def gradient_boosting(
 
 
 class Run:
-    """Rounds of gradient boosting, one at a time; how trees are grown may change between two of them."""
+    """Rounds of gradient boosting, one at a time; settings of the trees may change between two rounds."""
 
     def __init__(self, problem: Problem, plan: Plan, score: Floats, seeds: Sequence[int], stack: TreeStack) -> None:
         """`score` is updated in place."""
@@ -154,9 +154,9 @@ class Run:
         return done
 
     def frees_categories(self) -> bool:
-        """Continue without the penalty on splits of many categories; False if there is none or it changes nothing.
+        """Continue without the penalty on splits of many categories; False if that changes nothing.
 
-        It takes two columns of many categories for their pairs to predict what neither predicts by itself.
+        It changes something for two or more such columns, whose interactions have no gain in a single column.
         """
         plan = self.plan
         if plan.tree.category_penalty == 0.0 or plan.dropout > 0.0 or not has_many_categories(self.problem.matrix, 2):
@@ -177,10 +177,10 @@ def differentiate(work: Workspace, score: Floats) -> float:
 
 
 def differentiate_damped(work: Workspace, trees: Sequence[GrownTree], score: Floats, loss: float) -> tuple[float, int]:
-    """The same after a step; return how often it was halved too.
+    """Differentiate after a step; return the loss, and how often the step was halved.
 
-    Steps of the multinomial loss are fitted class by class: where together they increase the loss of all rows, they are
-    halved until they do not, and taken back at last.
+    Steps of the multinomial loss are fitted class by class. If together they increase the loss of all rows, they are
+    halved until they do not, at most MAX_HALVINGS times, then removed.
     """
     new_loss, n_halved = differentiate(work, score), 0
     is_sampled = work.plan.subsample < 1.0 or work.plan.dropout > 0.0
@@ -214,7 +214,7 @@ def _draw(rng: np.random.Generator, n: int, fraction: float) -> NDArray[np.int64
 
 
 def fit_trees(work: Workspace, sample: Sample, score: Floats) -> tuple[tuple[GrownTree, ...], int]:
-    """A tree for every output, put on the stack, and how many steps of their leaves were shortened."""
+    """Fit a tree for every output and append it to the stack; return them and the number of shortened steps."""
     trees: list[GrownTree] = []
     n_halved, weight = 0, work.problem.weight
     for k in range(len(work.problem.losses)):
@@ -229,7 +229,7 @@ def fit_trees(work: Workspace, sample: Sample, score: Floats) -> tuple[tuple[Gro
 
 
 def _grow(work: Workspace, k: int, sample: Sample, nodes: NDArray[np.void], value: Floats) -> GrownTree:
-    """A tree for the derivatives of output k, in the given room."""
+    """Grow a tree for the derivatives of output k into the given arrays."""
     derivatives, grower = work.derivatives, work.grower
     size_g, size_h = derivatives.sizes[k]
     is_first_order = not work.plan.tree.second_order or not size_h > 0.0
@@ -257,7 +257,7 @@ def add_trees(work: Workspace, trees: Sequence[GrownTree], score: Floats, factor
 
 
 def _optimize_leaves(work: Workspace, k: int, tree: GrownTree, score: Floats) -> int:
-    """Values of the leaves; return how many steps had to be shortened."""
+    """Set the values of the leaves; return the number of shortened steps."""
     problem, plan, derivatives = work.problem, work.plan, work.derivatives
     loss, n_unsafe = derivatives.losses[k], 0
     if loss.leaf != "newton":
@@ -279,19 +279,19 @@ def _optimize_leaves(work: Workspace, k: int, tree: GrownTree, score: Floats) ->
 
 
 def _mark_increased(tree: GrownTree, user_values: UserValues, problem: Problem, score: Floats) -> int:
-    """How many leaves increase the loss of their rows; in vector code, and the next round reuses the values."""
+    """Number of leaves that increase the loss of their rows; the next round reuses the values."""
     moved = score.copy()
     leaves.add_leaf_steps(tree.nodes, tree.nodes.size, tree.rows, tree.value, moved)
     before = user_values(score)
     try:
         after = user_values(moved)
-    except LossError:  # too far for the user's code: leaf by leaf then
+    except LossError:  # scores beyond the domain of the user's code: leaf by leaf
         return 1
     return leaves.mark_increased(tree.nodes, tree.nodes.size, tree.rows, before, after, problem.weight, ROUNDING)
 
 
 def _halve_leaf(tree: GrownTree, i: int, loss: Loss, problem: Problem, score: Floats) -> int:
-    """Halve the step of leaf i until the loss of its rows does not increase; return whether it had to be."""
+    """Halve the step of leaf i until the loss of its rows does not increase; return 1 if it was halved."""
     start, n = int(tree.nodes["start"][i]), int(tree.nodes["n"][i])
     rows = tree.rows[start : start + n]
     before = _loss_of_rows(loss, problem, score, rows, 0.0)
@@ -305,7 +305,7 @@ def _halve_leaf(tree: GrownTree, i: int, loss: Loss, problem: Problem, score: Fl
 
 
 def _halve_tree(tree: GrownTree, loss: Loss, problem: Problem, score: Floats) -> int:
-    """The same for all leaves together: halving one by itself could violate a monotonicity constraint."""
+    """Halve the steps of all leaves together: halving a single one could violate a monotonicity constraint."""
     before = _loss_of_rows(loss, problem, score, tree.rows, 0.0)
     for halvings in range(MAX_HALVINGS):
         moved = score.copy()
@@ -321,7 +321,7 @@ def _loss_of_rows(loss: Loss, problem: Problem, score: Floats, rows: NDArray[np.
     if loss.functions is not None:
         try:
             return float(loss.functions.total(problem.y, score, problem.weight, rows, step))
-        except Exception:  # the user's code may raise anything: too far; if it raises at every step, the round says so
+        except Exception:  # the user's code may raise anything; if it raises for every step, so does the round
             return math.inf
     weight = problem.weight[rows] if problem.weight.size else NO_WEIGHTS
     return mean_loss(loss, problem.y[rows], score[rows] + step, weight)

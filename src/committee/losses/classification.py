@@ -11,8 +11,8 @@
 The logistic and the Savage loss have 2 m where some papers have m, so that s is half the log-odds, as in AdaBoost. The
 probability solves p L'(s) = (1 - p) L'(-s), that is p = L'(-s) / (L'(s) + L'(-s)), for any differentiable margin loss
 (Savage: Masnadi-Shirazi and Vasconcelos 2008; tangent: Masnadi-Shirazi, Mahadevan and Vasconcelos 2010). Savage and
-tangent are not convex: a row far on the wrong side loses its weight, so a wrong label does little harm. The tangent
-loss increases again beyond m = tan(1/2).
+tangent are not convex: rows of very negative margins have small weights, so wrong labels have little effect. The
+tangent loss increases again beyond m = tan(1/2).
 
 For more than two classes the log-losses of all classes are differentiated together (softmax_derivatives).
 """

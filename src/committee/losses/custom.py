@@ -1,4 +1,4 @@
-"""Losses of users: Python functions, compiled and checked."""
+"""User-defined losses: Python functions, compiled and checked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STEP = EPS ** (1 / 3)
 
 
 class MarginFunctions(NamedTuple):
-    """A user's margin loss and its derivative, on arrays of margins."""
+    """A user-defined margin loss and its derivative, on arrays of margins."""
 
     value: Elementwise
     derivative: Elementwise
@@ -101,7 +101,7 @@ def _check_margin_loss(loss: Loss) -> None:
 
 
 def _check_derivative(loss: Loss) -> None:
-    """Raise ValueError for a derivative that is not that of the loss; likely kinks are not among the margins."""
+    """Raise ValueError for a derivative that is not that of the loss, at margins away from likely kinks."""
     m = np.linspace(-0.93, 0.87, 7)
     given, measured = loss.derivative(m), central_difference(loss.value)(m)
     off = np.abs(given - measured) > 1e-3 * (1.0 + np.abs(measured))
@@ -109,7 +109,7 @@ def _check_derivative(loss: Loss) -> None:
         i = int(np.flatnonzero(off)[0])
         raise ValueError(
             f"loss_derivative is not the derivative of {loss.name!r}: at margin {m[i]:g} it gives {given[i]:g}, but "
-            f"the loss changes by {measured[i]:g} per unit. Correct it, or leave it out to have it computed."
+            f"the loss changes by {measured[i]:g} per unit. Correct it, or omit it to have it computed."
         )
 
 

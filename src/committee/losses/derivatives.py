@@ -81,11 +81,11 @@ def mean_loss(loss: Loss, y: Floats, score: Floats, weight: Floats) -> float:
     return Derivatives((loss,), y, weight, False).update(score[np.newaxis])
 
 
-# --- losses of users --------------------------------------------------------------------------------------------------
+# --- user-defined losses ----------------------------------------------------------------------------------------------
 
 
 class UserValues:
-    """The values of a user's loss for every row; those of the last scores are kept."""
+    """The values of a user-defined loss for every row; those of the last scores are kept."""
 
     def __init__(self, loss: Loss, y: Floats) -> None:
         self.functions, self.y = loss.functions, y
@@ -96,7 +96,7 @@ class UserValues:
         """The values, in an array that stays as it is until the call after the next."""
         if not np.array_equal(score, self.at):
             self.values, self.spare = self.spare, self.values
-            self.at.fill(np.nan)  # should the user's code raise
+            self.at.fill(np.nan)  # in case the user's code raises
             _call_user(self.functions, self.functions.values, self.y, score, self.values)
             np.copyto(self.at, score)
         return self.values
@@ -110,7 +110,7 @@ def _call_user(functions: Any, loop: Any, *arguments: Floats) -> None:
 
 
 def _fill_by_user(user: UserValues, score: Floats, weight: Floats, g: Floats, h: Floats, sums: Floats) -> None:
-    """UserLoss.fill, whose faults become a LossError."""
+    """Call UserLoss.fill; raise LossError for its errors and for values that are not finite."""
     functions = user.functions
     _call_user(functions, functions.fill, user.y, score, user(score), weight, g, h, sums)
     for what, total in zip(("value", "gradient", "hessian"), sums.sum(axis=0), strict=True):

@@ -1,7 +1,7 @@
 """A loss L(y, s) of the target y at the score s, as one object for gradient boosting and AnyBoost.
 
-The losses stand in regression.py, classification.py and, for functions of users, custom.py. Values and derivatives are
-compiled code, chosen by `code` (kernels/boosting/derivatives.py); what `start` and `leaf` name stands in minimizers.py.
+The losses are in regression.py, classification.py and, for user-defined ones, custom.py. Values and derivatives are
+compiled code, chosen by `code` (kernels/boosting/derivatives.py); minimizers.py implements `start` and `leaf`.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ Link = Literal["identity", "exp", "logistic", "half_logistic", "linear", "arctan
 """From a score to a prediction (the first two) or to P(y = +1)."""
 
 LeafRule = Literal["newton", "quantile", "huber"]
-"""How the value of a leaf minimizes the loss of its rows: a Newton step, or an exact location of the residuals."""
+"""The value of a leaf: a Newton step, or the location of the residuals of smallest loss."""
 
 USER = -1
-"""The code of a user's loss, whose compiled functions are its `functions`."""
+"""The code of a user-defined loss, whose compiled functions are its `functions`."""
 
 NO_WEIGHTS = np.empty(0)
 
 MAX_SCORE = 300.0
-"""Larger scores are taken for it by the ratio link: exp(2 * 300) is finite, and probabilities are 0 and 1 by then."""
+"""Limit of scores in the ratio link: exp(2 * 300) is finite, and probabilities beyond are 0 and 1."""
 
 
 class LossError(ValueError):
-    """A user's loss raised, or returned a number that is not finite."""
+    """A user-defined loss raised an error, or returned a number that is not finite."""
 
 
 class Loss(NamedTuple):
-    """A loss, how scores under it start, what they mean and how leaves minimize it.
+    """A loss, its starting score, its link and its rule for leaf values.
 
     `curvature_bound` bounds the third derivative, |L'''| <= curvature_bound * L'': with it `leaves.cannot_rise` proves
     that a Newton step does not increase the loss of its leaf. It is 1 for the losses of e^s (for the log-loss
-    |L'''| = p (1 - p) |1 - 2 p|), 0 for a hessian of one everywhere, -1 where there is no such bound.
+    |L'''| = p (1 - p) |1 - 2 p|), 0 for a hessian of one everywhere, -1 if there is no such bound.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Loss(NamedTuple):
 
     @property
     def is_residual_loss(self) -> bool:
-        """Does it depend on y - s alone?"""
+        """Whether the loss depends on y - s alone."""
         return 0 <= self.code <= d.EXPECTILE
 
     def check_target(self, y: Floats) -> None:

@@ -16,7 +16,7 @@ from committee.losses.loss import Loss, LossError
 
 
 def exact_mean(y: Floats, weight: Floats) -> float:
-    """Weighted mean that does not depend on the order of the rows, nor on whether a row is repeated or weighs more."""
+    """Weighted mean, independent of the order of the rows, and equal for repeated rows and integer weights."""
     if not weight.size:
         return math.fsum(y) / y.size
     mantissa, exponent = np.frexp(y)
@@ -51,7 +51,7 @@ def huber_location(residual: Floats, weight: Floats, delta: float) -> float:
 
 
 def start_score(loss: Loss, y: Floats, weight: Floats) -> float:
-    """The constant score of smallest loss; for Huber's loss the median, as its delta is known only from a score."""
+    """The constant score of smallest loss; for the Huber loss, whose delta depends on the scores, the median."""
     return STARTS[loss.start](loss, y, weight)
 
 
@@ -110,7 +110,7 @@ def search_constant(loss: Loss, y: Floats, weight: Floats) -> float:
 
 
 def _polished(loss: Loss, y: Floats, weight: Floats, s: float) -> float:
-    """Newton steps from a minimum that is known to half of the digits, as long as the gradient gets smaller."""
+    """Newton steps from a minimum of half precision, as long as the gradient decreases."""
     derivatives = Derivatives((loss,), y, weight, False)
     best, smallest = s, math.inf
     for _ in range(10):
@@ -146,7 +146,7 @@ STARTS: dict[str, Callable[[Loss, Floats, Floats], float]] = {
 def best_shift(
     losses: tuple[Loss, ...], y: NDArray[Any], weight: Floats, score: Floats, is_multinomial: bool
 ) -> Floats:
-    """What to add to given scores [outputs, n], one number per output, for the smallest loss."""
+    """Constants, one per output, whose sum with given scores [outputs, n] has the smallest loss."""
     from scipy.optimize import minimize
 
     if not is_multinomial and all(loss.is_residual_loss for loss in losses):

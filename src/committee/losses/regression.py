@@ -10,8 +10,8 @@
     gamma            s + y e^(-s)                                     ln mean                y > 0
     tweedie          e^((2-p) s) / (2-p) - y e^((1-p) s) / (1-p)      ln mean                y >= 0, 1 < p < 2
 
-p is the loss's `parameter`. Huber's is the fraction of residuals that count as near; from it the delta that the
-derivatives need is computed at the current scores (`at_scores`).
+p is the loss's `parameter`. For the Huber loss it is a quantile level of the absolute residuals, from which delta is
+computed at the current scores (`at_scores`).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ REGRESSION_LOSSES: dict[str, Loss] = {
 def at_scores(losses: tuple[Loss, ...], y: NDArray[Any], weight: Floats, score: Floats) -> tuple[Loss, ...]:
     """The losses of scores [outputs, n]: Huber's fraction is replaced by that quantile of the absolute residuals.
 
-    Rounds are compared at the delta of the first scores: a smaller delta makes every loss smaller, so with a moving one
-    the loss of validation rows would decrease for as long as the residuals of the training rows do.
+    Losses of rounds are compared at the delta of the first scores: delta decreases with the training residuals, and a
+    smaller delta decreases the validation loss without better predictions.
     """
     return tuple(
         loss._replace(parameter=huber_delta(np.abs(y - score[k]), weight, loss.parameter))
@@ -59,5 +59,5 @@ def at_scores(losses: tuple[Loss, ...], y: NDArray[Any], weight: Floats, score: 
 
 
 def huber_delta(size: Floats, weight: Floats, fraction: float) -> float:
-    """The absolute residual up to which this fraction of the rows lies; above zero."""
+    """The weighted quantile of the absolute residuals at this level, above zero."""
     return max(float(weighted_quantile(size, weight, fraction)), 1e-300)

@@ -1,4 +1,4 @@
-"""The coded table that every tree grows on."""
+"""Binned tables, on which trees are grown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class BinnedMatrix(NamedTuple):
 
     For feature ``f`` the codes ``0 .. n_bins[f] - 1`` are values in ascending order (or categories) and the code
     ``n_bins[f]`` means missing. ``lower`` and ``upper`` hold the smallest and largest training value of each bin,
-    feature ``f`` at ``offsets[f]:offsets[f + 1]``: a split between the bins a < b gets the threshold half-way between
+    feature ``f`` at ``offsets[f]:offsets[f + 1]``: the threshold of a split between the bins a < b is half-way between
     ``upper[a]`` and ``lower[b]``.
     """
 

@@ -1,4 +1,4 @@
-"""Many trees in one piece: for prediction, and as a sum that explanations are written for."""
+"""Many trees in common arrays: for prediction, and as a sum of trees for explanations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from committee.records.tree import Tree
 
 
 class PackedTrees(NamedTuple):
-    """The nodes of all trees one after the other, where each tree begins, and what every node adds to a score."""
+    """The nodes of all trees in one array, the root of each tree, and the value of every node."""
 
     nodes: NDArray[np.void]  # [m] PACKED of parts/traversing, children numbered over all trees
     roots: NDArray[np.int64]  # [trees]
@@ -21,7 +21,7 @@ class PackedTrees(NamedTuple):
 
 
 class BoostedTrees(NamedTuple):
-    """The trees of a sum of trees, their nodes one after the other; children are numbered within their tree."""
+    """The trees of a sum of trees, their nodes in common arrays; children are numbered within their tree."""
 
     offsets: NDArray[np.int64]  # [trees + 1], where each tree's nodes begin
     output: NDArray[np.int64]  # [trees], the score that the tree adds to
@@ -31,8 +31,8 @@ class BoostedTrees(NamedTuple):
     missing_left: NDArray[np.bool_]  # [m]
     category_set: NDArray[np.int32]  # [m], row of `categories`, -1 elsewhere
     categories: NDArray[np.uint64]  # [s, 4]
-    value: NDArray[np.float64]  # [m], what a leaf adds
-    gain: NDArray[np.float64]  # [m], fall of the mean loss that the split promised
+    value: NDArray[np.float64]  # [m], value of a leaf
+    gain: NDArray[np.float64]  # [m], decrease of the mean loss estimated for the split
     n_samples: NDArray[np.int64]  # [m]
     weight: NDArray[np.float64]  # [m]
 
@@ -79,7 +79,7 @@ class BoostedTrees(NamedTuple):
 
     @classmethod
     def join(cls, parts: Sequence[BoostedTrees]) -> BoostedTrees:
-        """Several stacks as one."""
+        """Concatenate several lists of trees."""
         if len(parts) == 1:
             return parts[0]
         ends = np.cumsum([0, *(part.offsets[-1] for part in parts)])
@@ -97,10 +97,10 @@ class BoostedTrees(NamedTuple):
 class TreeSum(NamedTuple):
     """A model that is a sum of trees: output k of a row is base[k] and the sum of weight[t] times its leaf's value.
 
-    An estimator offers it with a method ``to_tree_sum()``; explanations of trees are written for it.
+    Estimators have a method ``to_tree_sum()``; explanations of trees use it.
     """
 
     trees: tuple[Tree, ...]
-    output: NDArray[np.int64]  # [trees], the output a tree adds to; -1 where its value has one column per output
+    output: NDArray[np.int64]  # [trees], the output a tree adds to; -1 if its values have one column per output
     weight: NDArray[np.float64]  # [trees]
     base: NDArray[np.float64]  # [outputs]

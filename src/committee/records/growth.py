@@ -1,7 +1,7 @@
-"""What flows through the growth of one tree, in the form Python and the kernels share.
+"""Data structures of tree growth, used by Python code and by kernels.
 
-Numbers travel as fields of records, arrays as short named tuples: a kernel compiles in time proportional to the number
-of its arguments, and a record is one argument whatever it holds.
+Numbers are fields of records, arrays are in short named tuples: the time to compile a kernel is proportional to the
+number of its arguments, and a record is a single argument.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 class Goal(NamedTuple):
-    """What a split maximises. A row carries two integers: (g, h), (class, h) or (rank of y, h).
+    """The criterion that splits maximise. A row has two integers: (g, h), (class, h) or (rank of y, h).
 
     g * g_unit and h * h_unit are the true target sum and weight; the units are powers of two.
     """
@@ -24,23 +24,25 @@ class Goal(NamedTuple):
     h_unit: float
     l1: float
     l2: float
-    gain_unit: float  # impurity fall = gain_unit * (score of the children - score of the node) / total_weight
+    gain_unit: float  # impurity decrease = gain_unit * (score of the children - score of the node) / total_weight
     total_weight: float
     category_smoothing: float = 0.0  # boosting: categories are ordered by G / (H + this); splits of many have so much
     # more l2. Exact growth: of many categories those of fewer rows in a node go right together.
-    category_rows: float = 0.0  # rows that each side of a split of many categories needs, by their share of H
-    category_noise: float = 0.0  # boosting: variance of g per unit of h that a split of many categories is charged for
+    category_rows: float = (
+        0.0  # minimum number of rows on each side of a split of many categories, by their fraction of H
+    )
+    category_noise: float = 0.0  # boosting: variance of g per unit of h, a penalty on splits of many categories
 
 
 class Limits(NamedTuple):
-    """When a node stays a leaf, and which splits it may take."""
+    """Limits of growth: when a node stays a leaf, and which splits are allowed."""
 
     max_depth: int
     max_splits: int
     min_samples_split: int
     min_samples_leaf: int
     min_weight_leaf: int  # in units of h
-    min_gain: float  # impurity fall below which a split is refused
+    min_gain: float  # minimum decrease of the impurity by a split
     stop_if_pure: bool  # a node whose rows have one target stays a leaf
     unit_weights: bool  # every h is 1: counts and weights are the same
     max_features: int
@@ -48,12 +50,12 @@ class Limits(NamedTuple):
     best_first: bool
     is_monotone: bool
     has_groups: bool
-    whole_weights: bool = False  # a whole weight counts as so many rows (kernels/trees/histogram_tree.py)
+    whole_weights: bool = False  # an integer weight w counts as w rows (kernels/trees/histogram_tree.py)
     is_plain: bool = False  # set by the engine: squared or Gini criterion, no regularisation, no limit on leaves
 
 
 class Constraints(NamedTuple):
-    """What the splits must respect: direction per feature, and groups of features that may interact."""
+    """Constraints of the splits: direction per feature, and groups of features that may interact."""
 
     monotone: NDArray[np.int64]  # [d]
     groups: NDArray[np.uint64]  # [d] bit i set if group i holds the feature
@@ -74,7 +76,7 @@ NODE = np.dtype(
     [
         ("own", "f8"),  # score of the node unsplit
         ("score", "f8"),  # of the best split found so far, -inf where there is none
-        ("gain", "f8"),  # fall of the weighted impurity by that split
+        ("gain", "f8"),  # decrease of the weighted impurity by that split
         ("middle", "f8"),  # half-way between the values of its children, a bound under monotone constraints
         ("n_searched", "i8"),  # features searched: those drawn that are not constant in the node
         ("threshold", "f8"),  # of a random split, else nan
@@ -90,7 +92,7 @@ NODE = np.dtype(
             "f8",
         ),  # on the value of the node, after a split of many categories (kernels/trees/histogram_tree.py)
         ("split_l2", "f8"),  # the extra_l2 that the best split found gives its children
-        ("count", "i8"),  # rows, a whole weight as so many, in kernels/trees/histogram_tree.py
+        ("count", "i8"),  # rows, with an integer weight w counted as w rows, in kernels/trees/histogram_tree.py
         ("left_sum", "i8"),  # packed sums of the rows that would go left, in kernels/trees/histogram_tree.py
         ("n_rejected", "i8"),  # splits of the node that left too few rows on a side, in kernels/trees/histogram_tree.py
         ("left", "i8"),  # left child, -1 until the split is taken
@@ -113,7 +115,7 @@ MARK_EVERY = 32
 
 
 class Table(NamedTuple):
-    """The coded features and what the kernels need to know of each; one of `bytes` and `ranks` is empty."""
+    """The binned features with a record for each; one of `bytes` and `ranks` is empty."""
 
     bytes: NDArray[np.uint8]  # [d, n] binned codes
     ranks: NDArray[np.uint32]  # [d, n] exact codes
@@ -161,7 +163,7 @@ class Work(NamedTuple):
     block: NDArray[np.int64]  # [3, rows * features of a small node]: codes, g and h of the rows that would go left
     decreases: NDArray[
         np.float64
-    ]  # [2, the same]: falls of the impurity, and H / (h (H - h)) by the weight h on the left
+    ]  # [2, the same]: decreases of the impurity, and H / (h (H - h)) by the weight h on the left
     packed: NDArray[
         np.int32
     ]  # [4, max(n, c)]: codes, weights in classes, sums, low halves (kernels/trees/split_binary.py)
@@ -173,12 +175,12 @@ class Work(NamedTuple):
 
 
 class Subtree(NamedTuple):
-    """What a subtree of n rows, d features and m nodes keeps while it grows (kernels/trees/subtree.py)."""
+    """Data of a growing subtree of n rows, d features and m nodes (kernels/trees/subtree.py)."""
 
     local: NDArray[np.uint16]  # [d, n] its own copy of the codes, or [0, n]: they are read from the table
     code_of: NDArray[np.uint32]  # [d, n] the table's codes of ranks; [1, 0] unless splits are random
     n_ranks: NDArray[np.int64]  # [d]
-    constant: NDArray[np.uint64]  # [m, words] bit f set where feature f is known to be constant in the node
+    constant: NDArray[np.uint64]  # [m, words] bit f is set if feature f is constant in the node
     frontier: NDArray[np.int64]  # [m] open nodes, a stack or a heap
     look: NDArray[np.int64]  # [d]
     position: NDArray[np.uint32]  # [n] place of each of the ordered rows in `local` and `origin`
@@ -186,7 +188,7 @@ class Subtree(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What the search for a node's split reads and overwrites (kernels/trees/find_split.py)."""
+    """Data of the search for the split of a node (kernels/trees/find_split.py)."""
 
     rules: NDArray[np.void]  # a RULES record
     features: NDArray[np.int64]  # [d] the features to draw from, restored after every node
@@ -197,7 +199,7 @@ class Search(NamedTuple):
     work: Work
     is_copied: bool  # the subtree has copies of the columns; else codes are read from the table
     is_ranked: bool  # copied codes are dense ranks
-    is_plain: bool  # the plain criterion, no categories, no constraints: what the quick searches can do
+    is_plain: bool  # plain criterion, no categories, no constraints: the fast searches apply
 
 
 class PackedSample(NamedTuple):
@@ -214,18 +216,18 @@ class HistogramWork(NamedTuple):
     """Scratch memory for trees on packed histograms (kernels/trees/histogram_tree.py)."""
 
     ordered: NDArray[np.int64]  # [n] amounts in the order of a node's rows
-    ones: NDArray[np.int64]  # [n] how many rows a row counts for, or empty where no counts are needed
+    ones: NDArray[np.int64]  # [n] number of rows that each row counts for, or empty if counts are not needed
     spare: NDArray[np.uint32]  # [n]
     sums: NDArray[np.int64]  # [256] packed sums left of each cut
-    decrease: NDArray[np.float64]  # [256] fall of the loss by each cut
+    decrease: NDArray[np.float64]  # [256] decrease of the loss by each cut
     order: NDArray[np.int64]  # [257] categories in Fisher order
     side: NDArray[np.uint8]  # [256] 1 for the codes that go left
-    slot: NDArray[np.int64]  # [nodes] where a node's histogram stands
+    slot: NDArray[np.int64]  # [nodes] place of each node's histogram
     frontier: NDArray[np.int64]  # [leaves] open leaves, a heap
 
 
 class Team(NamedTuple):
-    """What the grower of a tree shares with its assistants (kernels/work_sharing.py); no lines without any."""
+    """Shared memory of the grower of a tree and its assistants (kernels/work_sharing.py); no rows without any."""
 
     board: NDArray[np.int64]  # [assistants, 8]
     sums: NDArray[np.int64]  # [assistants, features * 256] their histograms

@@ -1,4 +1,4 @@
-"""What a fit measured, round by round."""
+"""Histories of fits, one row per round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Result tables: named columns that print the same everywhere and convert to pandas or polars on request."""
+"""Result tables: named columns, with conversion to pandas and polars."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 MAX_PRINTED_ROWS = 20
-"""A longer table is printed with its first and last rows only."""
+"""Number of rows above which only the first and last rows are printed."""
 
 
 class ResultTable(Mapping[str, NDArray[Any]]):
@@ -122,7 +122,7 @@ class ResultTable(Mapping[str, NDArray[Any]]):
 
 
 class HasTable(Protocol):
-    """A result that can be shown as a table."""
+    """A result with a table."""
 
     def to_table(self) -> ResultTable: ...
 
@@ -151,5 +151,5 @@ def _cell(value: Any) -> str:
 
 
 def _is_equal(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    """Equal, nan to nan; only numbers can be nan."""
+    """Whether arrays are equal, with nan equal to nan."""
     return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc")

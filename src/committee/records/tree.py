@@ -23,9 +23,9 @@ class Tree(NamedTuple):
     missing_left: NDArray[np.bool_]  # [m]
     category_set: NDArray[np.int32]  # [m], row of `categories`, -1 where the split is not categorical
     categories: NDArray[np.uint64]  # [s, 4], bitsets of the category codes that go left
-    value: NDArray[np.float64]  # [m, k], class shares, mean, median or score of the node's rows
+    value: NDArray[np.float64]  # [m, k], class frequencies, mean, median or score of the node's rows
     impurity: NDArray[np.float64]  # [m]
-    gain: NDArray[np.float64]  # [m], fall of the weighted impurity by the split, 0 at leaves
+    gain: NDArray[np.float64]  # [m], decrease of the weighted impurity by the split, 0 at leaves
     n_samples: NDArray[np.int64]  # [m], rows with positive weight
     weight: NDArray[np.float64]  # [m], sum of their weights
 
@@ -84,7 +84,7 @@ class InvalidTreeError(ValueError):
 def check_tree(tree: Tree, n_features: int) -> Tree:
     """Return `tree` if its arrays describe a tree over `n_features` features, else raise InvalidTreeError.
 
-    For trees that enter from outside (a file, another library, a user's hand).
+    For trees from files and other libraries.
     """
     _check_layout(tree)
     m = tree.n_nodes
@@ -93,7 +93,7 @@ def check_tree(tree: Tree, n_features: int) -> Tree:
     if np.any(tree.left[tree.feature == LEAF] != LEAF):
         raise InvalidTreeError("a leaf has children")
     if np.any(children <= inner):
-        raise InvalidTreeError("a child stands before its parent")
+        raise InvalidTreeError("a child comes before its parent")
     if np.any(children + 1 >= m):
         raise InvalidTreeError("a child lies outside the tree")
     parents = np.bincount(np.concatenate([children, children + 1]), minlength=m)

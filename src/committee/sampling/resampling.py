@@ -1,7 +1,7 @@
 """Samples of rows drawn by weight, as a count per row.
 
-A draw depends on the values of the rows and not on their order, and a whole weight draws exactly as so many equal rows
-would: so a model learned from resamples means the same by a weight as by repetition.
+A draw depends on the values of the rows, not on their order, and an integer weight w draws exactly as w equal rows do:
+weights and repetitions are equivalent in models fitted on resamples.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from committee.base.array_types import Floats
 from committee.tree_engine.memory_guard import reject_too_many_draws
 
 MAX_COPIES = 4
-"""Whole weights count rows up to this many on average; larger ones say how much a row matters."""
+"""Integer weights count as numbers of rows up to this mean; larger ones are importances."""
 
 MAX_EXACT = 2.0**53
-"""Whole floats below this are exact."""
+"""Integers below are exact in float64."""
 
 BYTES_A_DRAW = 24
-"""Three numbers in `draw`."""
+"""Memory of `draw`: three numbers."""
 
 LARGE = 2**26
-"""Bytes of a sample from which on the system is asked how much is free."""
+"""Bytes of a sample above which the free memory is checked."""
 
 _one_large = Lock()
 
 
 def are_whole(counts: Floats) -> bool:
-    """Are the weights numbers of rows? Large ones are not: such a row was not seen so often, it matters so much."""
+    """Whether the weights are numbers of rows: integers of a mean of at most MAX_COPIES."""
     return bool(counts.sum() <= MAX_COPIES * np.count_nonzero(counts) and np.array_equal(counts, np.rint(counts)))
 
 
 def without_common_factor(weight: Floats) -> Floats:
-    """The same weights in units of their common factor: what all rows share says nothing of any."""
+    """The weights divided by their common factor."""
     counted = weight[weight > 0.0]
     if counted.size == 0 or np.all(counted == counted[0]):
         return np.where(weight > 0.0, 1.0, 0.0)
@@ -47,13 +47,13 @@ def without_common_factor(weight: Floats) -> Floats:
 
 
 def number_of_draws(counts: Floats) -> int:
-    """As many as there are rows, repeated ones counted."""
+    """The number of rows, with repetitions."""
     return round(float(counts.sum())) if are_whole(counts) else counts.size
 
 
 @contextmanager
 def _room_for(n_draws: int, n_bytes: int) -> Generator[None]:
-    """Refuse what does not fit the memory; large samples are drawn one after the other, on however many threads."""
+    """Raise MemoryError for a sample that does not fit; large samples are drawn one at a time."""
     if n_bytes <= LARGE:
         yield
         return
@@ -63,9 +63,9 @@ def _room_for(n_draws: int, n_bytes: int) -> Generator[None]:
 
 
 def draw(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: int) -> Floats:
-    """How often each row comes up in `n_draws` draws by weight.
+    """Counts of the rows in `n_draws` draws by weight, with replacement.
 
-    Sorted uniform numbers, made from exponential spacings, fall into the pieces of [0, 1] that the rows own:
+    Sorted uniform numbers, made from exponential spacings, fall into the intervals of the rows in [0, 1]:
 
         0 |--row 4--|-----row 0-----|-row 2-|---- ... ----| 1      rows in `order`, lengths by weight
                x          x  x                    x                counts 1, 2, 0, ...
@@ -80,22 +80,22 @@ def draw(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: int) -> F
 
 
 def draw_without(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: int) -> Floats:
-    """How often each row comes up in `n_draws` draws by weight without replacement.
+    """Counts of the rows in `n_draws` draws by weight, without replacement.
 
-    Rows of whole weights own so many tickets each, in `order`, and sorted tickets are drawn:
+    A row of integer weight w has w tickets, in `order`, and sorted tickets are drawn:
 
-        0 |-row 4-|-row 0-|-row 2-|- ... -| N      N tickets, as many as rows, repeated ones counted
+        0 |-row 4-|-row 0-|-row 2-|- ... -| N      N tickets, the number of rows with repetitions
              x       x  x            x             counts 1, 2, 0, ...
 
-    Under other weights a row comes up at most once: those with the smallest of exponential times, divided by the
-    weight, are drawn (Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006).
+    With other weights a row is drawn at most once: the rows of the smallest exponential times, divided by the weights
+    (Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006).
     """
     rng = np.random.default_rng(seed)
     counts = np.zeros(weight.size)
     if are_whole(weight):
         ends = np.cumsum(weight[order]).astype(np.int64)
         n_tickets = int(ends[-1])
-        # NumPy lays all tickets out if it draws more than a part of them
+        # NumPy makes an array of all tickets unless it draws few of them
         n_bytes = BYTES_A_DRAW * n_draws + (8 * n_tickets if 50 * n_draws > n_tickets else 0)
         with _room_for(n_draws, n_bytes):
             tickets = np.sort(rng.choice(n_tickets, n_draws, replace=False, shuffle=False))

@@ -1,7 +1,7 @@
-"""The rows that a member of an ensemble learns from, drawn anew from its seed; the others judge it.
+"""Samples of rows for the members of an ensemble, determined by a seed.
 
-A row of whole weight 3 is three rows: it has three places, and samples are drawn from places, so a weight means what
-repetition means. A row is out of bag only if none of its places was drawn: what learned from a row never judges it.
+A row of integer weight 3 is three rows: it has three places, and samples are drawn from places, so weights and
+repetitions are equivalent. A row is out of bag if none of its places was drawn.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ NONE: Indices = np.empty(0, np.int64)
 
 
 class Places(NamedTuple):
-    """The rows laid end to end, in an order that depends on their values alone; a row of weight 3 has three places.
+    """The places of the rows, in an order that depends on their values alone; a row of weight 3 has three places.
 
-    A weight that is no whole number, or one among large ones, is the weight of a single place.
+    With other weights than small integers each row has a single weighted place.
     """
 
-    row: Indices  # [places], the row that owns the place
+    row: Indices  # [places], the row of the place
     weight: Floats  # [places]
     n_rows: int
     has_copies: bool
 
     @classmethod
     def lay_out(cls, order: Indices, weight: Floats) -> Places:
-        """Places for rows in this order, none for rows without weight."""
+        """The places of rows in this order, none for rows of weight zero."""
         owners = order[weight[order] > 0.0]
         w = weight[owners]
         if not are_whole(w):
@@ -42,22 +42,22 @@ class Places(NamedTuple):
 
     @property
     def are_rows(self) -> bool:
-        """Does every place count as one row?"""
+        """Whether every place counts as one row."""
         return bool(self.has_copies or np.all(self.weight == 1.0))
 
     def sum_by_row(self, counts: Floats) -> Floats:
-        """How often each row was drawn, from how often each place was."""
+        """Counts of the rows from counts of the places."""
         return np.bincount(self.row, counts, minlength=self.n_rows).astype(np.float64, copy=False)
 
 
 class Sampler(NamedTuple):
-    """How samples are drawn from rows of these weights; the seed of a member decides its sample.
+    """How samples are drawn; the seed of a member determines its sample.
 
     | kind | sample |
     |---|---|
     | all | every row with its weight |
-    | bootstrap | `n_draws` places with replacement, each as likely as any other |
-    | weighted | the same by the weights of the places |
+    | bootstrap | `n_draws` places with replacement, with equal probabilities |
+    | weighted | `n_draws` places with replacement, by their weights |
     | pasting | `n_draws` places without replacement |
     | balanced | `n_draws` places of every class with replacement (Chen, Liaw and Breiman 2004) |
     """
@@ -66,11 +66,11 @@ class Sampler(NamedTuple):
     places: Places
     n_draws: int
     kind: Literal["all", "bootstrap", "weighted", "pasting", "balanced"]
-    order: Indices = NONE  # of the rows by content, where it is kept
+    order: Indices = NONE  # of the rows by their values, if it is kept
     codes: Indices = NONE  # class of every row, for balanced samples
 
     def draw(self, seed: int) -> Floats:
-        """How often each place is in the sample of the member with this seed."""
+        """Counts of the places in the sample of this seed."""
         weight = self.places.weight
         if self.kind == "all":
             return weight
@@ -90,9 +90,9 @@ class Sampler(NamedTuple):
         return counts
 
     def weights(self, seed: int) -> Floats:
-        """The weight of every row in the sample of the member with this seed; 0 means not in it."""
+        """Weights of the rows in the sample of this seed; 0 for rows outside it."""
         return self.weight if self.kind == "all" else self.places.sum_by_row(self.draw(seed))
 
     def out_of_bag(self, weights: Floats) -> Indices:
-        """Rows that count but are not in the sample of these weights."""
+        """Rows of positive weight outside the sample of these weights."""
         return np.flatnonzero((weights == 0.0) & (self.weight > 0.0))

@@ -4,23 +4,23 @@ One rule for all of them. A split depends on the values of the rows and the seed
 
 1.  Rows of weight zero are in no part. The others are numbered by their content (`tabular.identity`).
 2.  They form units that are never divided:
-        "together"   rows with equal features are one unit, whatever their targets: no training row has its copy among
-                     the test rows, and an integer weight is the same as that many equal rows
-        "apart"      every row is a unit; one of weight w still is a single one, so copies that a weight stands for
-                     are never divided either
-3.  The units stand in a line, class by class, within a class by rank: by content, or shuffled by the seed.
+        "together"   rows with equal features are one unit, also with different targets: no training row has a copy
+                     among the test rows, and an integer weight w is equivalent to w equal rows
+        "apart"      every row is a unit, also one of weight w
+3.  The units are ordered by class, within a class by rank: by content, or shuffled by the seed.
         k folds      place t is tested in fold t mod k
         hold-out     place t is tested where floor(s (t + 1) + 1/2) exceeds floor(s t + 1/2), for a fraction s of the
                      units; a class keeps at least one unit for training
 
-"together" is the default: what is stopped, weighted or calibrated on test rows must not meet copies of them. In a table
-of few distinct rows it is pessimistic, since test rows then are combinations of values that no training row has, while
-new rows will repeat old ones. Where folds choose how complex a model may be, or estimate its error on new rows, that
-costs accuracy, and the rows are "apart": the rounds of gradient boosting (docs/gradient_boosting_experiments.md has the
+"together" is the default: a model that is stopped, weighted or calibrated on test rows must not be fitted on copies of
+them. In a table of few distinct rows it is pessimistic, since test rows are combinations of values that no training row
+has, while new rows repeat old ones. So folds that choose the complexity of a model, or estimate its error on new rows,
+are "apart": the rounds of gradient boosting (docs/gradient_boosting_experiments.md has the
 measurements), cost-complexity pruning, committees and `compare`.
 
-Targets do not tell rows apart: if (x, 0) is held out while (x, 1) is not, every method learns the opposite of what it
-is tested on. (On 2,000 rows of 24 distinct x a tree with error 0.21 would get 0.72.)
+Rows that differ in the target only are one unit too: if (x, 0) were a test row and (x, 1) a training row, the training
+target of x would be the opposite of the test target. (On 2,000 rows of 24 distinct x the error of a tree would be 0.72
+in place of 0.21.)
 
 By group (a patient, a shop), and forward in time, rows of one group or one time stay together instead.
 """
@@ -68,7 +68,7 @@ class RowsToSplit(NamedTuple):
         return int(self.content.max(initial=-1)) + 1
 
     def places(self, seed: int | None, equal_rows: EqualRows = "together") -> Indices:
-        """The place of each of the m rows in the line; rows of one unit share it."""
+        """The place of each of the m rows in the order; all rows of a unit have the same."""
         if equal_rows == "apart":
             rank = _ranks(self.n_distinct, seed)[self.content]
             return _inverse(np.lexsort((rank, self.stratum)))
@@ -78,7 +78,7 @@ class RowsToSplit(NamedTuple):
         return _inverse(np.lexsort((_ranks(self.n_units, seed), high, low)))[self.unit]
 
     def take(self, some: NDArray[Any]) -> RowsToSplit:
-        """Some of the m rows, by position or mask; numbers of units are as before, without gaps."""
+        """Some of the m rows, by position or mask; the units are numbered again without gaps."""
         content, unit = (np.unique(numbers[some], return_inverse=True)[1] for numbers in (self.content, self.unit))
         return self._replace(row=self.row[some], content=content.ravel(), unit=unit.ravel(), stratum=self.stratum[some])
 
@@ -131,8 +131,8 @@ def hold_out(
     [2, 5]
     """
     place = rows.places(seed, equal_rows)
-    share = max(fraction, 1.0 / (int(place.max(initial=0)) + 1))
-    is_test = np.floor(share * (place + 1) + 0.5) > np.floor(share * place + 0.5)
+    s = max(fraction, 1.0 / (int(place.max(initial=0)) + 1))
+    is_test = np.floor(s * (place + 1) + 0.5) > np.floor(s * place + 0.5)
     for code in np.setdiff1d(rows.stratum, rows.stratum[~is_test]):
         of_class = np.flatnonzero(rows.stratum == code)
         is_test[place == place[of_class].min()] = False
