@@ -199,7 +199,7 @@ def test_categories_of_any_number_and_unseen_ones(cls: type[Any], n_levels: int)
     model = make(cls, n_estimators=20).fit(frame, y)
     if n_levels < 256:  # of more each has too few rows
         assert model.score(frame, y) > (0.8 if cls in MEANS else 0.3)
-    other = frame.assign(c=pd.Categorical(["nobody saw this"] * 400))
+    other = frame.assign(c=pd.Categorical(["unseen"] * 400))
     missing = frame.assign(c=pd.Categorical([None] * 400, ["0"]))
     np.testing.assert_array_equal(predictions_of(model, other), predictions_of(model, missing))
     as_polars = pl.from_pandas(frame.assign(c=frame["c"].astype(str))).with_columns(pl.col("c").cast(pl.Categorical))

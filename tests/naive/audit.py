@@ -10,14 +10,14 @@ than needed, and the chosen split may miss them by as much.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.records.tree import LEAF, Tree
 
-from .cart import Limits, Problem, child_bounds, clipped, constraint, make_problem
+from .cart import Problem, child_bounds, clipped, constraint, make_problem
 from .criteria import EPS, POISSON_EPS, Rule, fisher_keys, impurity, value
 from .traverse import N_CATEGORY_CODES, goes_left
 
@@ -77,22 +77,9 @@ def audit_tree(
     y: NDArray,
     w: Floats | None = None,
     *,
-    criterion: str,
-    n_classes: int = 0,
-    max_depth: int | None = None,
-    max_leaf_nodes: int | None = None,
-    min_samples_split: int = 2,
-    min_samples_leaf: int = 1,
-    min_weight_leaf: float = 0.0,
-    min_impurity_decrease: float = 0.0,
-    is_categorical: Sequence[bool] | None = None,
-    monotonic_cst: Sequence[int] | None = None,
-    interaction_groups: Sequence[Sequence[int]] | None = None,
-    l1: float = 0.0,
-    l2: float = 0.0,
-    needs_gain: bool | None = None,
     stats: Sequence[str] = STATS,
     tol: float = 1e-9,
+    **options: Any,
 ) -> AuditResult:
     """Audit a tree that was grown on all features; the options are those of naive_cart.
 
@@ -100,12 +87,7 @@ def audit_tree(
     the relative shortfall of gain, and the relative or absolute error of a number, from which on they count. To audit a
     binned tree put a value of its bin for each value of X: then only cuts between bins are candidates.
     """
-    strict = criterion == "newton" if needs_gain is None else needs_gain
-    min_split = max(min_samples_split, 2 * min_samples_leaf)
-    leaf_limits = (min_split, min_samples_leaf, min_weight_leaf)
-    limits = Limits(max_depth, max_leaf_nodes, *leaf_limits, min_impurity_decrease, strict)
-    rule = Rule(criterion, n_classes, l1, l2)
-    problem = make_problem(X, y, w, rule, limits, is_categorical, monotonic_cst, interaction_groups)
+    problem = make_problem(X, y, w, **options)
     return _Audit(tree, problem, tuple(stats), tol).run()
 
 

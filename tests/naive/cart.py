@@ -55,7 +55,19 @@ class Split(NamedTuple):
     goes_left: Bools
 
 
-def naive_cart(
+def naive_cart(X: Floats, y: NDArray, w: Floats | None = None, **options: Any) -> list[dict[str, Any]]:
+    """Grow a tree; a list of nodes, the root first, children side by side after their parent.
+
+    Keys of a node: feature (LEAF at leaves), threshold, categories, missing_left, left, right, depth, n_samples,
+    weight, impurity, value, gain, lower, upper (bounds of monotone constraints), rows (of the input) and margin: by how
+    much the gain of the chosen split exceeds that of the next best candidate (0: another split is as good).
+    Depth first (left before right) without `max_leaf_nodes`, else best first. What `y`, impurity and value are stands
+    in criteria.py. The options are those of `make_problem`.
+    """
+    return grow(make_problem(X, y, w, **options))
+
+
+def make_problem(
     X: Floats,
     y: NDArray,
     w: Floats | None = None,
@@ -74,41 +86,12 @@ def naive_cart(
     l1: float = 0.0,
     l2: float = 0.0,
     needs_gain: bool | None = None,
-) -> list[dict[str, Any]]:
-    """Grow a tree; a list of nodes, the root first, children side by side after their parent.
-
-    Keys of a node: feature (LEAF at leaves), threshold, categories, missing_left, left, right, depth, n_samples,
-    weight, impurity, value, gain, lower, upper (bounds of monotone constraints), rows (of the input) and margin: by how
-    much the gain of the chosen split exceeds that of the next best candidate (0: another split is as good).
-    Depth first (left before right) without `max_leaf_nodes`, else best first. What `y`, impurity and value are stands
-    in criteria.py. `needs_gain` (default: only for newton) refuses splits without gain; CART takes them.
-    """
-    strict = criterion == "newton" if needs_gain is None else needs_gain
-    limits = Limits(
-        max_depth,
-        max_leaf_nodes,
-        max(min_samples_split, 2 * min_samples_leaf),
-        min_samples_leaf,
-        min_weight_leaf,
-        min_impurity_decrease,
-        strict,
-    )
-    rule = Rule(criterion, n_classes, l1, l2)
-    problem = make_problem(X, y, w, rule, limits, is_categorical, monotonic_cst, interaction_groups)
-    return grow(problem)
-
-
-def make_problem(
-    X: Floats,
-    y: NDArray,
-    w: Floats | None,
-    rule: Rule,
-    limits: Limits,
-    is_categorical: Sequence[bool] | None,
-    monotonic_cst: Sequence[int] | None,
-    interaction_groups: Sequence[Sequence[int]] | None,
 ) -> Problem:
-    """Canonical arrays and every option filled in."""
+    """Canonical arrays; `needs_gain` (default: only for newton) refuses splits without gain, CART takes them."""
+    leaf_limits = (max(min_samples_split, 2 * min_samples_leaf), min_samples_leaf, min_weight_leaf)
+    strict = criterion == "newton" if needs_gain is None else needs_gain
+    limits = Limits(max_depth, max_leaf_nodes, *leaf_limits, min_impurity_decrease, strict)
+    rule = Rule(criterion, n_classes, l1, l2)
     X = np.asarray(X, np.float64)
     d = X.shape[1]
     w = np.ones(len(X)) if w is None else np.asarray(w, np.float64)

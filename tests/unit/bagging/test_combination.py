@@ -35,7 +35,7 @@ def test_a_mean_needs_probabilities() -> None:
     assert_rejected(model, ValueError, "Perceptron has no predict_proba", X, LABELS)
 
 
-def test_weights_that_a_learner_cannot_be_told() -> None:
+def test_weights_of_a_base_estimator_without_sample_weight() -> None:
     weight = np.linspace(0.5, 1.5, N)
     for bootstrap, is_taken in ((True, True), (False, False)):
         model = make(BaggingClassifier, estimator=KNeighborsClassifier(3), bootstrap=bootstrap)
@@ -63,7 +63,7 @@ def test_the_scale_of_the_target_does_not_matter(combine: str, scale: float) -> 
 
 
 @every(BAGGED)
-def test_shap_values_add_up_to_the_answers(cls: type[Any]) -> None:
+def test_shap_values_add_up_to_the_predictions(cls: type[Any]) -> None:
     for params in ({}, {"max_features": 2}, {"combine": "vote" if is_classifier(cls()) else "weighted"}):
         model = make(cls, **params).fit(X, target_of(cls))
         result = shap_values(model, X)

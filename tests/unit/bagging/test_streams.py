@@ -65,7 +65,7 @@ def test_a_stream_of_single_rows_is_the_stream(cls: type[Any]) -> None:
 
 
 @every(ONLINE)
-def test_a_piece_that_fails_is_not_learned(cls: type[Any]) -> None:
+def test_a_batch_that_fails_changes_nothing(cls: type[Any]) -> None:
     y = target_of(cls)
     known = {"classes": [0, 1]} if is_classifier(cls()) else {}
     model = make(cls).partial_fit(X, y, **known)
@@ -91,14 +91,14 @@ def test_a_stream_in_which_nothing_is_drawn(cls: type[Any]) -> None:
 
 
 class Unweighted(GaussianNB):
-    """Learns repeated rows only."""
+    """Takes repeated rows only."""
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:  # type: ignore[override]
         return super().partial_fit(X, y, classes)
 
 
 class UnweightedRegressor(SGDRegressor):
-    """Learns repeated rows only."""
+    """Takes repeated rows only."""
 
     def partial_fit(self, X: Any, y: Any) -> Any:  # type: ignore[override]
         return super().partial_fit(X, y)
@@ -112,5 +112,5 @@ def test_huge_weights_are_many_rows_or_rejected(cls: type[Any]) -> None:
     with pytest.raises(ValueError, match=text):
         model.partial_fit(X, y, sample_weight=heavy, **({"classes": [0, 1]} if is_classifier(model) else {}))
     if is_classifier(model):
-        learned = make(cls, estimator=GaussianNB()).partial_fit(X, y, classes=[0, 1], sample_weight=heavy)
-        assert learned.score(X, y) > 0.6
+        model = make(cls, estimator=GaussianNB()).partial_fit(X, y, classes=[0, 1], sample_weight=heavy)
+        assert model.score(X, y) > 0.6

@@ -33,7 +33,6 @@ SUPERVISED: list[type[Any]] = [MixtureOfExpertsRegressor, MixtureOfExpertsClassi
 
 MIXTURES: list[type[Any]] = [*SUPERVISED, MixtureOfExpertsDensity]
 
-JUDGES = ["responsibilities", "log_likelihood"]
 
 FRAME = pd.DataFrame(X, columns=list("abc"))
 
@@ -48,7 +47,7 @@ def fitted(cls: type[Any]) -> Any:
 
 
 def test_a_class_that_was_not_there_in_fit_is_rejected() -> None:
-    for method in JUDGES:
+    for method in ("responsibilities", "log_likelihood"):
         with pytest.raises(ValueError, match=r"classes that were not in fit: \[7\]; it had \[0, 1\]"):
             getattr(fitted(MixtureOfExpertsClassifier), method)(X, np.where(LABELS, 7, 0))
 
@@ -77,7 +76,7 @@ class _Infinite(Lasso):
         return np.full(len(X), np.inf)
 
 
-def test_experts_that_answer_nonsense_are_named() -> None:
+def test_experts_of_bad_predictions_are_named() -> None:
     text = "_Infinite must predict a finite number for every row; its predict returned"
     assert_rejected(make(MixtureOfExpertsRegressor, expert=_Infinite()), ValueError, text, X, VALUES)
     text = "_Wide.*2 finite probabilities"
@@ -116,7 +115,7 @@ def test_too_few_iterations_warn() -> None:
 
 
 @pytest.mark.parametrize("features", [X[:1], np.ones((N, 3)), np.full((N, 3), MAX)])
-def test_a_density_without_spread_answers(features: Any) -> None:
+def test_a_density_without_spread_is_finite(features: Any) -> None:
     model = make(MixtureOfExpertsDensity).fit(features)
     assert np.isfinite(model.score_samples(features)).all()
     assert np.isfinite(model.sample(5)[0]).all()

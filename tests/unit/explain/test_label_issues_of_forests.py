@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 
 from committee import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from committee.explain import find_label_issues
-
-FLIPPED = 0.05
-
-
-def noisy(seed: int, n_classes: int) -> tuple[Any, Any, Any, Any]:
-    n = 500
-    X, codes = make_classification(
-        n, 10, n_informative=5, n_classes=n_classes, class_sep=1.5, flip_y=0.0, random_state=seed
-    )
-    rng = np.random.default_rng(seed)
-    wrong = rng.choice(n, int(FLIPPED * n), replace=False)
-    turned = codes.copy()
-    turned[wrong] = (codes[wrong] + rng.integers(1, n_classes, wrong.size)) % n_classes
-    names = np.array(["ash", "elm", "oak"])
-    return X, names[turned], names[codes], np.isin(np.arange(n), wrong)
+from tests.noisy_labels import FLIPPED, noisy
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("seed", range(2))
 def test_flipped_labels_come_first(seed: int, n_classes: int):
-    X, y, clean, is_wrong = noisy(seed, n_classes)
+    X, y, clean, is_wrong = noisy(seed, n_classes, 500)
     forest = RandomForestClassifier(60, random_state=0).fit(X, y)
     assert np.mean(forest.predict(X) == y) == 1.0  # learnt by heart: only the trees that did not see a row can tell
     result = find_label_issues(forest, X, y, n=int(is_wrong.sum()))
@@ -43,7 +26,7 @@ def test_flipped_labels_come_first(seed: int, n_classes: int):
 
 
 def test_margins_are_those_of_the_out_of_bag_shares():
-    X, y, _, _ = noisy(0, 3)
+    X, y, _, _ = noisy(0, 3, 500)
     forest = RandomForestClassifier(60, random_state=0).fit(X, y)
     result = find_label_issues(forest, X, y, None)
     shares = forest.oob_decision_function_[result.rows]
@@ -56,7 +39,7 @@ def test_margins_are_those_of_the_out_of_bag_shares():
 
 
 def test_new_rows_are_judged_by_all_trees():
-    X, y, clean, is_wrong = noisy(1, 2)
+    X, y, clean, is_wrong = noisy(1, 2, 500)
     half = np.arange(500) < 250
     forest = ExtraTreesClassifier(60, random_state=0).fit(X[half], clean[half])
     result = find_label_issues(forest, X[~half], y[~half], n=12, training=False)
@@ -66,7 +49,7 @@ def test_new_rows_are_judged_by_all_trees():
 
 
 def test_rows_without_weight_and_rows_in_every_bag_are_left_out():
-    X, y, _, _ = noisy(0, 2)
+    X, y, _, _ = noisy(0, 2, 500)
     weight = np.where(np.arange(500) < 100, 0.0, 1.0)
     forest = RandomForestClassifier(3, random_state=0).fit(X, y, sample_weight=weight)
     result = find_label_issues(forest, X, y, None)
@@ -77,7 +60,7 @@ def test_rows_without_weight_and_rows_in_every_bag_are_left_out():
 
 
 def test_bad_arguments_are_rejected():
-    X, y, _, _ = noisy(0, 2)
+    X, y, _, _ = noisy(0, 2, 500)
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="not the 500 rows"):
         find_label_issues(forest, X[::-1], y[::-1])

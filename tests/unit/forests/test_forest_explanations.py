@@ -43,7 +43,7 @@ def test_one_class_or_one_value(cls: type[Any], value: int) -> None:
 
 
 @every(FORESTS)
-def test_shap_values_add_up_to_the_answers(cls: type[Any]) -> None:
+def test_shap_values_add_up_to_the_predictions(cls: type[Any]) -> None:
     rows = np.where(np.random.default_rng(0).random(X.shape) < 0.1, nan, X)
     frame = pd.DataFrame(rows, columns=list("abc")).assign(d=pd.Categorical(np.arange(N) % 4))
     targets = [LABELS, np.arange(N) % 3] if is_classifier(cls()) else [VALUES]

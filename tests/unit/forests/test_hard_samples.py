@@ -105,6 +105,6 @@ def test_weights_of_a_survey_need_no_more_memory(cls: type[Any], monkeypatch: py
     """A row that stands for millions is drawn by its chance, and is not laid out as millions of rows."""
     monkeypatch.setattr("committee.tree_engine.memory_guard.available_bytes", lambda: 2**26)
     heavy = np.random.default_rng(0).integers(10**6, 10**8, N)
-    for bootstrap, share in ((True, None), (False, 0.5), (True, N)):
-        model = make(cls, bootstrap=bootstrap, max_samples=share)
+    for bootstrap, max_samples in ((True, None), (False, 0.5), (True, N)):
+        model = make(cls, bootstrap=bootstrap, max_samples=max_samples)
         assert np.isfinite(predictions_of(model.fit(X, target_of(cls), heavy))).all()

@@ -72,7 +72,7 @@ def test_outputs_of_every_kind(cls: type[Any]) -> None:
 
 
 @every(FORESTS)
-def test_what_a_forest_of_several_outputs_cannot_answer(cls: type[Any]) -> None:
+def test_methods_of_one_target_raise_with_several(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls).fit(X, y).fit(X, np.column_stack([y, y]))
     assert not hasattr(model, "trees_")  # those of the fit before

@@ -17,18 +17,7 @@ from tests.bad_input import (
     table,
 )
 from tests.catalog import make
-
-
-def square(y: float, score: float) -> float:
-    return 0.5 * (y - score) ** 2
-
-
-def slope(y: float, score: float) -> float:
-    return score - y
-
-
-def one(y: float, score: float) -> float:
-    return 1.0
+from tests.losses import square, square_gradient, square_hessian
 
 
 def not_a_number(y: float, score: float) -> float:
@@ -81,20 +70,20 @@ class Callable2:
 
 
 BAD_LOSSES = table(
-    ("nan", not_a_number, "^Round 1: the value of the loss 'not_a_number' is not finite"),
-    ("nan gradient", (square, not_a_number, one), "^Round 1: the gradient of the loss 'square' is not finite"),
-    ("nan hessian", (square, slope, not_a_number), "^Round 1: the hessian of the loss 'square' is not finite"),
-    ("raises", never, "^Round 1: the loss 'never' raised ArithmeticError: not today"),
-    ("raises later", (square, slope_to_a_wall, one), "^Round [2-9]: the loss 'square' raised ArithmeticError: a wall"),
-    ("nan later", (square, slope_to_nowhere, one), "^Round [2-9]: the gradient of the loss 'square' is not finite"),
-    ("one argument", of_one, r"numba cannot compile 'of_one' .* two floats \(y, score\) that return a float: use only"),
-    ("pair", pair, "numba cannot compile 'pair' .* that return a float"),
-    ("word", word, "numba cannot compile 'word' .* that return a float"),
-    ("built-in", max, "is not a plain Python function of .*: wrap it"),
-    ("object", Callable2(), "is not a plain Python function of .*: wrap it"),
-    ("two", (square, slope), "a function, or three"),
-    ("half of the derivatives", (square, slope, None), "a function, or three"),
-    ("no functions", (1, 2, 3), "is not a plain Python function of"),
+    ("nan", not_a_number, "^Round 1: .*value .*'not_a_number'"),
+    ("nan gradient", (square, not_a_number, square_hessian), "^Round 1: .*gradient .*'square'"),
+    ("nan hessian", (square, square_gradient, not_a_number), "^Round 1: .*hessian .*'square'"),
+    ("raises", never, "^Round 1: .*'never' .*ArithmeticError: not today"),
+    ("raises later", (square, slope_to_a_wall, square_hessian), "^Round [2-9]: .*'square' .*ArithmeticError: a wall"),
+    ("nan later", (square, slope_to_nowhere, square_hessian), "^Round [2-9]: .*gradient .*'square'"),
+    ("one argument", of_one, "numba cannot compile 'of_one'"),
+    ("pair", pair, "numba cannot compile 'pair'"),
+    ("word", word, "numba cannot compile 'word'"),
+    ("built-in", max, "plain Python function"),
+    ("object", Callable2(), "plain Python function"),
+    ("two", (square, square_gradient), "function, or three"),
+    ("half of the derivatives", (square, square_gradient, None), "function, or three"),
+    ("no functions", (1, 2, 3), "plain Python function"),
 )
 
 
@@ -109,14 +98,13 @@ def test_a_bad_loss_is_rejected_and_the_round_named(loss: Any, text: str) -> Non
 
 
 def test_a_loss_that_fails_on_rows_to_validate_on_names_the_round() -> None:
-    loss = (too_far, slope, one)
+    loss = (too_far, square_gradient, square_hessian)
     model = make(GradientBoostingRegressor, loss=loss, n_estimators=20)
     low = VALUES < 0.5  # the scores of these rows do not get that far
     text = r"^Round 1: the loss 'fails_on_three' raised ArithmeticError"
-    judged = {"X_val": X, "y_val": np.full(N, 3.0)}
-    assert_rejected(
-        model.set_params(loss=(fails_on_three, slope, one)), ValueError, text, X[low], VALUES[low], **judged
-    )
+    validated = {"X_val": X, "y_val": np.full(N, 3.0)}
+    model.set_params(loss=(fails_on_three, square_gradient, square_hessian))
+    assert_rejected(model, ValueError, text, X[low], VALUES[low], **validated)
     model.set_params(loss=loss)
     model.set_params(early_stopping="cv", cv=2)
     assert_rejected(model, ValueError, r"^Round \d+: the loss 'too_far' raised", X, VALUES + 1.0)

@@ -27,6 +27,7 @@ from committee.losses.derivatives import mean_loss
 from committee.losses.loss import NO_WEIGHTS
 from committee.losses.regression import REGRESSION_LOSSES
 from committee.records.tree import LEAF
+from tests.losses import poisson, poisson_gradient, poisson_hessian, square, square_gradient, square_hessian
 
 Floats = NDArray[np.float64]
 
@@ -497,34 +498,10 @@ def own_log_bend(y: float, s: float) -> float:
     return p * (1.0 - p)
 
 
-def own_square(y: float, s: float) -> float:
-    return 0.5 * (y - s) ** 2
-
-
-def own_square_slope(y: float, s: float) -> float:
-    return s - y
-
-
-def own_square_bend(y: float, s: float) -> float:
-    return 1.0
-
-
-def own_poisson(y: float, s: float) -> float:
-    return math.exp(s) - y * s
-
-
-def own_poisson_slope(y: float, s: float) -> float:
-    return math.exp(s) - y
-
-
-def own_poisson_bend(y: float, s: float) -> float:
-    return math.exp(s)
-
-
 OWN: dict[str, Any] = {
     "log_loss": (own_log_loss, own_log_slope, own_log_bend),
-    "squared_error": (own_square, own_square_slope, own_square_bend),
-    "poisson": (own_poisson, own_poisson_slope, own_poisson_bend),
+    "squared_error": (square, square_gradient, square_hessian),
+    "poisson": (poisson, poisson_gradient, poisson_hessian),
 }
 
 

@@ -10,6 +10,7 @@ from sklearn.model_selection import KFold
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from tests.bad_input import (
+    LABELS,
     VALUES,
     N,
     X,
@@ -80,15 +81,15 @@ def test_initial_scores_of_several_classes_have_a_column_each() -> None:
 def test_targets_to_validate_on_are_those_of_the_loss() -> None:
     y = np.abs(VALUES)
     assert_rejected(GradientBoostingRegressor("gamma"), ValueError, "not positive", X, y, X_val=X, y_val=0.0 * y)
-    model = make(GradientBoostingRegressor, loss="poisson").fit(X, y, X_val=X, y_val=0.0 * y)  # zeros may judge
+    model = make(GradientBoostingRegressor, loss="poisson").fit(X, y, X_val=X, y_val=0.0 * y)
     assert np.isfinite(model.history_.validation_loss).all()
 
 
 def test_a_class_may_be_missing_among_three_to_validate_on() -> None:
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     model = make(GradientBoostingClassifier).fit(X, y, X_val=X[y > 0], y_val=y[y > 0])
-    shares = model.predict_proba(X[y > 0])
-    expected = -np.log(shares[np.arange(len(shares)), y[y > 0]]).mean()
+    probabilities = model.predict_proba(X[y > 0])
+    expected = -np.log(probabilities[np.arange(len(probabilities)), y[y > 0]]).mean()
     assert model.history_.validation_loss[model.n_estimators_ - 1] == pytest.approx(expected)
 
 
@@ -127,3 +128,21 @@ def test_the_scale_of_the_target_does_not_matter(loss: str, scale: float) -> Non
 def test_targets_beyond_squares_are_rejected(largest: float) -> None:
     text = r"too (large|small) for sums of squares in float64: divide y by a number of that size"
     assert_rejected(GradientBoostingRegressor(), ValueError, text, X, VALUES * largest)
+
+
+@pytest.mark.parametrize("n_rows", [1, N])
+@every(BOTH)
+def test_automatic_settings_without_information_give_the_mean(cls: type[Any], n_rows: int) -> None:
+    y = target_of(cls)[:n_rows]
+    model = make(cls, n_estimators="auto", learning_rate="auto").fit(np.ones((n_rows, 3)), y)
+    predictions = (
+        model.predict_proba(np.ones((2, 3)))[:, -1] if hasattr(model, "predict_proba") else model.predict(X[:2])
+    )
+    np.testing.assert_allclose(predictions, (y == y.max()).mean() if hasattr(model, "predict_proba") else y.mean())
+
+
+@pytest.mark.parametrize("loss", CLASS_LOSSES)
+def test_some_classes_are_enough_to_validate_on(loss: str) -> None:
+    model = make(GradientBoostingClassifier, loss=loss)
+    model.fit(X, LABELS, X_val=X[LABELS == 1], y_val=LABELS[LABELS == 1])
+    assert np.isfinite(model.history_.validation_loss).all()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from committee.kernels.boosting.derivatives import BLOCK
 from committee.kernels.boosting.user_functions import UserLoss
+from tests.losses import poisson, poisson_gradient, poisson_hessian
 
 NO_WEIGHTS = np.empty(0)
 
@@ -27,18 +28,6 @@ def log_cosh_gradient(y: float, score: float) -> float:
 
 def log_cosh_hessian(y: float, score: float) -> float:
     return 1.0 - math.tanh(y - score) ** 2
-
-
-def poisson(y: float, score: float) -> float:
-    return math.exp(score) - y * score
-
-
-def poisson_gradient(y: float, score: float) -> float:
-    return math.exp(score) - y
-
-
-def poisson_hessian(y: float, score: float) -> float:
-    return math.exp(score)
 
 
 def wave(y: float, score: float) -> float:

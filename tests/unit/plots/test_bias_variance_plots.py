@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,23 +14,13 @@ from committee.datasets import correlated_step, curve, friedman1
 from committee.evaluation.bias_variance import bias_variance
 from committee.evaluation.compare_bias_variance import compare_bias_variance
 from committee.plots.bias_variance import BiasVarianceDisplay, TrainingSetsDisplay
+from tests.figures import assert_text_is_clear
 
 matplotlib = pytest.importorskip("matplotlib")
 
 
 def study(model: Any, simulation: Any = None) -> Any:
     return bias_variance(model, curve() if simulation is None else simulation, n_sets=8, n_test=60, random_state=0)
-
-
-def assert_text_is_clear(figure: Any) -> None:
-    """No text over text or beyond the page."""
-    figure.canvas.draw()
-    texts = [text for ax in figure.axes for text in (ax.xaxis.label, ax.yaxis.label, ax._left_title, *ax.texts)]
-    texts += [text for ax in figure.axes if ax.get_legend() for text in ax.get_legend().get_texts()]
-    boxes = [text.get_window_extent() for text in texts if text.get_text()]
-    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
-    page = figure.bbox
-    assert all(page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1 for box in boxes)
 
 
 def test_curves_are_the_predictions_sorted_by_x():

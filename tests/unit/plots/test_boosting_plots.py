@@ -34,6 +34,7 @@ from committee.records.history import History
 from committee.theory.bounds import margin_error_bound
 from committee.theory.margins import fraction_below
 from committee.theory.minmax import minmax_over_stumps
+from tests.figures import assert_inside
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -59,16 +60,6 @@ def entries(ax: Any) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def assert_inside(display: Any, *texts: Any) -> None:
-    """All text lies within the picture."""
-    display.figure_.canvas.draw()
-    page = display.figure_.bbox
-    for text in texts:
-        box = text.get_window_extent()
-        assert page.x0 <= box.x0 < box.x1 <= page.x1, text.get_text()
-        assert page.y0 <= box.y0 < box.y1 <= page.y1, text.get_text()
-
-
 # ---- Errors ----------------------------------------------------------------------------------------------------------
 
 
@@ -83,7 +74,7 @@ def test_error_curves_show_history_and_test_error():
     np.testing.assert_allclose(display.lines_["test"].get_ydata(), errors)
     np.testing.assert_array_equal(display.lines_["test"].get_xdata(), np.arange(1, 61))
     assert display.kept_ is None
-    assert_inside(display, *display.ax_.get_legend().get_texts())
+    assert_inside(display, [*display.ax_.get_legend().get_texts()])
 
 
 def test_legend_says_what_is_a_bound_and_only_that():
@@ -205,7 +196,7 @@ def test_edges_coefficients_and_gap():
     assert at_the_end.min() == pytest.approx(h.min_margin[-1])
     assert at_the_end.min() < best < at_the_end.max()
     assert display.coefficient_ax_ is not None
-    assert_inside(display, *display.ax_.get_legend().get_texts(), display.coefficient_ax_.xaxis.label)
+    assert_inside(display, [*display.ax_.get_legend().get_texts(), display.coefficient_ax_.xaxis.label])
 
 
 def test_margin_targets_are_drawn_where_there_are_any():
@@ -264,7 +255,7 @@ def test_margin_distributions_of_the_usual_rounds():
         assert display.smallest_[t].get_xydata()[0] == pytest.approx([staged[t].min(), 0.0])
     assert display.best_ is not None
     assert set(display.best_.get_xdata()) == {0.2}
-    assert_inside(display, *display.ax_.get_legend().get_texts())
+    assert_inside(display, [*display.ax_.get_legend().get_texts()])
 
 
 def test_rounds_of_choice_and_weights():
@@ -352,7 +343,7 @@ def test_three_classes_and_many_rounds_in_the_plane():
     assert len(display.points_[0]) == 3
     before = AdaBoostClassifier(n_estimators=3).fit(X[:, 2:], y)
     np.testing.assert_allclose(display.weights[3], before.sample_weights_, rtol=1e-9)
-    assert_inside(display, *display.figure_.legends[0].get_texts(), *(ax.title for ax in display.axes_))
+    assert_inside(display, [*display.figure_.legends[0].get_texts(), *(ax.title for ax in display.axes_)])
     titles = [ax.title.get_window_extent() for ax in display.axes_]
     assert not any(a.overlaps(b) for a, b in combinations(titles, 2))
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-from typing import Any
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
@@ -13,21 +10,11 @@ from committee.datasets import curve
 from committee.evaluation.bootstrap import bootstrap
 from committee.evaluation.bootstrap_interval import bootstrap_interval, normal_interval, polynomial_regression
 from committee.plots.bootstrap import BootstrapDisplay, PredictionIntervalDisplay
+from tests.figures import assert_text_is_clear
 
 matplotlib = pytest.importorskip("matplotlib")
 RNG = np.random.default_rng(0)
 TIMES = RNG.exponential(size=30)
-
-
-def assert_text_is_clear(figure: Any) -> None:
-    """No text over text or beyond the page."""
-    figure.canvas.draw()
-    texts = [text for ax in figure.axes for text in (ax.xaxis.label, ax.yaxis.label, ax._left_title, *ax.texts)]
-    texts += [text for ax in figure.axes if ax.get_legend() for text in ax.get_legend().get_texts()]
-    boxes = [text.get_window_extent() for text in texts if text.get_text()]
-    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
-    page = figure.bbox
-    assert all(page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1 for box in boxes)
 
 
 def test_c1_replicates_value_and_intervals():

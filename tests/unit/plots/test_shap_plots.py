@@ -14,6 +14,7 @@ from committee.datasets import load_dataset
 from committee.explain import ShapValues, shap_values
 from committee.plots import ShapSummaryDisplay, ShapWaterfallDisplay
 from committee.plots.shap import NO_ORDER
+from tests.figures import assert_inside
 
 matplotlib = pytest.importorskip("matplotlib")
 pytest.importorskip("pandas")
@@ -29,15 +30,6 @@ def ozone() -> tuple[Any, Any]:
 def glass() -> tuple[Any, Any]:
     data = load_dataset("glass")
     return DecisionTreeClassifier(max_depth=4).fit(data.X, data.y), data.X
-
-
-def assert_inside(display: Any, texts: Any) -> None:
-    display.figure_.canvas.draw()
-    page = display.figure_.bbox
-    for text in texts:
-        box = text.get_window_extent()
-        assert page.x0 <= box.x0 < box.x1 <= page.x1, text.get_text()
-        assert page.y0 <= box.y0 < box.y1 <= page.y1, text.get_text()
 
 
 # ---- Summary --------------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def test_tables_below_squares_raise_in_fit_and_are_zeros_in_predict(cls: type[An
 def test_a_weight_for_all_is_a_factor_of_the_penalty(size: float) -> None:
     given = SVC(C=1.0).fit(X, LABELS, sample_weight=size)
     np.testing.assert_allclose(given.decision_function(X), SVC(C=size).fit(X, LABELS).decision_function(X), atol=1e-7)
-    for cls in (NuSVC, OneClassSVM):  # they take shares; the coefficients of the second are sums of weights
+    for cls in (NuSVC, OneClassSVM):  # they take fractions; the coefficients of the second are sums of weights
         unit = size if cls is OneClassSVM else 1.0
         result = predictions_of(cls().fit(X, LABELS, sample_weight=size)) / unit
         np.testing.assert_allclose(result, predictions_of(fitted(cls)), atol=1e-6)

@@ -11,9 +11,7 @@ import pytest
 import sklearn.svm
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from committee.datasets import load_dataset
 from committee.kernels.svm.dual_descent import DualProblem, DualState, descend
@@ -39,14 +37,6 @@ Floats = NDArray[np.float64]
 MACHINES: list[type[Any]] = [LinearSVC, LinearSVR]
 SOLVERS: list[Any] = [(2, "primal_newton"), (1, "interior_point"), (1, "dual_coordinate_descent"),
                       (2, "dual_coordinate_descent")]  # fmt: skip
-SETTINGS: list[Any] = [
-    LinearSVC(),
-    LinearSVC(loss="hinge"),
-    LinearSVC(loss="hinge", scale=True, class_weight="balanced"),
-    LinearSVC(penalize_intercept=True, C=10.0),
-    LinearSVR(),
-    LinearSVR(epsilon=0.1, loss="squared_epsilon_insensitive", scale=True),
-]
 each = pytest.mark.parametrize("cls", MACHINES, ids=lambda cls: cls.__name__)
 
 
@@ -65,14 +55,6 @@ def solve(problem: LinearProblem, power: int, solver: Any, tol: float = 1e-4) ->
     steps = list(linear_svm(problem, power, solver, tol=tol, max_iter=20_000))
     assert steps[-1][2]
     return steps[-1][0], [record for _, record, _ in steps]
-
-
-# --- scikit-learn's contract -----------------------------------------------------------------------------------------
-
-
-@parametrize_with_checks(SETTINGS)
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 # --- the minimum -----------------------------------------------------------------------------------------------------
@@ -348,28 +330,7 @@ def test_the_numbers_of_liblinear(loss: Any) -> None:
     assert model.coef_.shape == peer.coef_.shape
 
 
-def test_three_classes_are_three_machines() -> None:
-    vehicle = load_dataset("vehicle")
-    model = LinearSVC(loss="hinge", scale=True).fit(vehicle.X, vehicle.y)
-    assert model.coef_.shape == (4, vehicle.X.shape[1])
-    for k, name in enumerate(model.classes_):
-        alone = LinearSVC(loss="hinge", scale=True).fit(vehicle.X, vehicle.y == name)
-        np.testing.assert_allclose(model.coef_[k], alone.coef_[0], rtol=1e-9)
-    assert sorted(set(model.history_.problem.tolist())) == [0, 1, 2, 3]
-    assert model.score(vehicle.X, vehicle.y) > 0.78
-
-
 # --- weights ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("setting", SETTINGS, ids=repr)
-def test_weights_mean_repetition(setting: Any) -> None:
-    weight = np.arange(N) % 4
-    y = target_of(type(setting))
-    weighted = clone(setting).fit(X, y, sample_weight=weight)
-    repeated = clone(setting).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-6, atol=1e-9)
 
 
 def test_class_weights_are_weights() -> None:

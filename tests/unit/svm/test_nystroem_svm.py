@@ -10,13 +10,10 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from committee.datasets import load_dataset
 from committee.svm import _landmarks as choosing
 from committee.svm import _nystroem_map as nystroem
 from committee.svm import nystroem_svm as module
@@ -34,13 +31,6 @@ from tests.bad_input import (
 
 Floats = NDArray[np.float64]
 MACHINES: list[type[Any]] = [NystroemSVC, NystroemSVR]
-SETTINGS: list[Any] = [
-    NystroemSVC(random_state=0),
-    NystroemSVC(8, landmarks="uniform", scale=True, class_weight="balanced", random_state=0),
-    NystroemSVC(10, landmarks="leverage", kernel="laplacian", C=10.0, random_state=0),
-    NystroemSVR(random_state=0),
-    NystroemSVR(12, kernel="poly", epsilon=0.0, coef0=1.0, scale=True, random_state=0),
-]
 each = pytest.mark.parametrize("cls", MACHINES, ids=lambda cls: cls.__name__)
 
 
@@ -52,14 +42,6 @@ def make_rows(n: int = 400, d: int = 3) -> tuple[Floats, Floats]:
 
 def settled(kernel: Any, rows: Floats) -> Any:
     return kernel.settle(rows)
-
-
-# --- scikit-learn's contract -----------------------------------------------------------------------------------------
-
-
-@parametrize_with_checks(SETTINGS)
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 # --- the map ---------------------------------------------------------------------------------------------------------
@@ -297,27 +279,6 @@ def test_numbers_by_kernel_ridge_regression() -> None:
     system = np.block([[K + np.eye(50) / 6.0, np.ones((50, 1))], [np.ones((1, 50)), np.zeros((1, 1))]])
     solved = np.linalg.solve(system, np.append(y, 0.0))
     np.testing.assert_allclose(model.predict(rows), K @ solved[:-1] + solved[-1], atol=1e-6)
-
-
-def test_several_classes_are_several_machines() -> None:
-    vehicle = load_dataset("vehicle")
-    model = NystroemSVC(scale=True, C=10.0, random_state=0).fit(vehicle.X, vehicle.y)
-    assert model.landmark_coef_.shape[0] == 4
-    for k, name in enumerate(model.classes_):
-        alone = NystroemSVC(scale=True, C=10.0, random_state=0).fit(vehicle.X, vehicle.y == name)
-        np.testing.assert_allclose(model.landmark_coef_[k], alone.landmark_coef_[0], atol=1e-6)
-    assert sorted(set(model.history_.problem.tolist())) == [0, 1, 2, 3]
-    assert model.score(vehicle.X, vehicle.y) > 0.85
-
-
-@pytest.mark.parametrize("setting", SETTINGS, ids=repr)
-def test_weights_mean_repetition(setting: Any) -> None:
-    weight = np.arange(N) % 4
-    y = target_of(type(setting))
-    weighted = clone(setting).fit(X, y, sample_weight=weight)
-    repeated = clone(setting).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    predictions = [m.decision_function(X) if is_classifier(m) else m.predict(X) for m in (weighted, repeated)]
-    np.testing.assert_allclose(predictions[0], predictions[1], rtol=1e-6, atol=1e-8)
 
 
 @each

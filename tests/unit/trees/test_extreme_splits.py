@@ -62,7 +62,7 @@ NEIGHBOURS = table(
 
 @pytest.mark.parametrize("values", NEIGHBOURS)
 @pytest.mark.parametrize("splitter", ["best", "binned"])
-def test_every_two_values_can_be_told_apart(splitter: str, values: Any) -> None:
+def test_every_two_values_can_be_separated(splitter: str, values: Any) -> None:
     column = np.asarray(values)[:, np.newaxis]
     labels = np.arange(len(column)) % 2
     for model in (DecisionTreeClassifier(splitter=splitter), DecisionTreeRegressor(splitter=splitter)):

@@ -39,12 +39,12 @@ def test_nothing_to_split_on_gives_one_leaf(cls: type[Any], splitter: str, featu
     y = target_of(cls)[: len(features)]
     model = make(cls, splitter="best" if cls is DecisionStump and splitter == "random" else splitter)
     model.fit(features, y)
-    answer = np.bincount(y).argmax() if is_classifier(model) else y.mean()
+    expected = np.bincount(y).argmax() if is_classifier(model) else y.mean()
     assert model.get_n_leaves() == 1
     assert model.get_depth() == 0
     assert np.all(model.apply(features) == 0)
     assert model.decision_path(features).shape == (len(y), 1)
-    np.testing.assert_allclose(model.predict(features), answer)
+    np.testing.assert_allclose(model.predict(features), expected)
     np.testing.assert_array_equal(model.feature_importances_, 0.0)
     assert model.cost_complexity_pruning_path(features, y).ccp_alphas.tolist() == [0.0]
     assert "all" in export_text(model)
