@@ -41,12 +41,12 @@ def fitted(cls: type[Any]) -> Any:
 
 
 BAD_OUTPUTS = table(
-    ("ragged", [[0, 1]] * (N - 1) + [[1]], "y holds lists of different lengths"),
+    ("ragged", [[0, 1]] * (N - 1) + [[1]], "different lengths"),
     ("too short", np.ones((N - 1, 2)), f"X has {N} rows, y has {N - 1}: pass one"),
     ("nan in the second", np.column_stack([LABELS, np.full(N, nan)]), "contains NaN"),
     ("inf in the second", np.column_stack([LABELS, np.full(N, inf)]), "contains infinity"),
-    ("no column", np.empty((N, 0)), "y has no column: pass one target per row"),
-    ("twin names", pd.DataFrame(np.ones((N, 2)), columns=["a", "a"]), "Two columns of y have the same name"),
+    ("no column", np.empty((N, 0)), "no column"),
+    ("twin names", pd.DataFrame(np.ones((N, 2)), columns=["a", "a"]), "same name"),
 )
 
 

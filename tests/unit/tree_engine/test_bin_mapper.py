@@ -30,16 +30,16 @@ def test_numbers_of_distinct_values(n_values: int, max_bins: int | None) -> None
 
 
 BAD_BINS = table(
-    ("1-d", X[:, 0], {}, TypeError, "two-dimensional array of floats"),
-    ("list", X.tolist(), {}, TypeError, "two-dimensional array of floats"),
-    ("integers", np.ones((3, 1), int), {}, TypeError, "two-dimensional array of floats"),
-    ("weights", X, {"sample_weight": np.ones(3)}, ValueError, "X has 40 rows, sample_weight has 3"),
-    ("weights below zero", X, {"sample_weight": -np.ones(N)}, ValueError, "weights must be >= 0"),
-    ("weights of zero", X, {"sample_weight": np.zeros(N)}, ValueError, "all weights are zero"),
-    ("mask", X, {"is_categorical": np.ones(2, bool)}, ValueError, "but X has 3 columns"),
-    ("codes too large", X * 0 + 255, {"is_categorical": np.ones(3, bool)}, ValueError, "whole numbers from 0 to 254"),
-    ("codes below zero", X * 0 - 1, {"is_categorical": np.ones(3, bool)}, ValueError, "whole numbers from 0 to 254"),
-    ("fractions", X * 0 + 0.5, {"is_categorical": np.ones(3, bool)}, ValueError, "whole numbers from 0 to 254"),
+    ("1-d", X[:, 0], {}, TypeError, "two-dimensional"),
+    ("list", X.tolist(), {}, TypeError, "two-dimensional"),
+    ("integers", np.ones((3, 1), int), {}, TypeError, "two-dimensional"),
+    ("weights", X, {"sample_weight": np.ones(3)}, ValueError, "40 .*sample_weight .*3"),
+    ("weights below zero", X, {"sample_weight": -np.ones(N)}, ValueError, "weight"),
+    ("weights of zero", X, {"sample_weight": np.zeros(N)}, ValueError, "zero"),
+    ("mask", X, {"is_categorical": np.ones(2, bool)}, ValueError, "3 columns"),
+    ("codes too large", X * 0 + 255, {"is_categorical": np.ones(3, bool)}, ValueError, "0 to 254"),
+    ("codes below zero", X * 0 - 1, {"is_categorical": np.ones(3, bool)}, ValueError, "0 to 254"),
+    ("fractions", X * 0 + 0.5, {"is_categorical": np.ones(3, bool)}, ValueError, "0 to 254"),
 )
 
 
@@ -54,5 +54,5 @@ def test_bad_input_of_the_bin_mapper(
 
 @pytest.mark.parametrize("max_bins", [1, 256, 2.5, "255", nan, True])
 def test_bad_numbers_of_bins(max_bins: Any) -> None:
-    with pytest.raises(ValueError, match="max_bins must be a whole number from 2 to 255, or None for exact codes"):
+    with pytest.raises(ValueError, match="max_bins"):
         BinMapper(max_bins)

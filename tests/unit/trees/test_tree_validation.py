@@ -26,19 +26,19 @@ TREES = among("committee.trees")
 
 
 BAD_EXPORTS = table(
-    ("too few names", {"feature_names": ["a"]}, ValueError, "feature_names has 1 names, the tree needs 3"),
-    ("a string of names", {"feature_names": "abc"}, TypeError, "feature_names must be a sequence of names, got 'abc'"),
-    ("a number of names", {"feature_names": 3}, TypeError, "feature_names must be a sequence of names, got 3"),
-    ("too many classes", {"class_names": list("xyz")}, ValueError, "class_names has 3 names|is for classifiers"),
-    ("negative depth", {"max_depth": -1}, ValueError, "max_depth must be at least 0, got -1"),
+    ("too few names", {"feature_names": ["a"]}, ValueError, "feature_names .*1 .*3"),
+    ("a string of names", {"feature_names": "abc"}, TypeError, "feature_names .*'abc'"),
+    ("a number of names", {"feature_names": 3}, TypeError, "feature_names .*3"),
+    ("too many classes", {"class_names": list("xyz")}, ValueError, "class_names|classifiers"),
+    ("negative depth", {"max_depth": -1}, ValueError, "max_depth .*-1"),
     ("unknown", {"depth": 1}, TypeError, "unexpected keyword argument 'depth'"),
 )
 
 BAD_TEXT = table(
-    ("no depth", {"max_depth": None}, "max_depth must be an integer of at least 0, got None"),
-    ("half a depth", {"max_depth": 1.5}, "max_depth must be an integer of at least 0, got 1.5"),
-    ("decimals", {"decimals": "2"}, "decimals must be an integer of at least 0, got '2'"),
-    ("spacing", {"spacing": 2.5}, "spacing must be an integer of at least 1, got 2.5"),
+    ("no depth", {"max_depth": None}, "max_depth .*None"),
+    ("half a depth", {"max_depth": 1.5}, "max_depth .*1.5"),
+    ("decimals", {"decimals": "2"}, "decimals .*'2'"),
+    ("spacing", {"spacing": 2.5}, "spacing .*2.5"),
 )
 
 
@@ -65,18 +65,18 @@ def test_exports_reject_trees_of_others() -> None:
 
 
 BAD_TREES = table(
-    ("flat value", lambda tree: {"value": tree.value[:, 0]}, "value must be a 2-dimensional array of float64"),
-    ("feature as float", lambda tree: {"feature": tree.feature.astype(float)}, "feature must be .* of int32"),
-    ("feature as list", lambda tree: {"feature": tree.feature.tolist()}, "feature must be .* of int32"),
-    ("no nodes", lambda tree: {name: getattr(tree, name)[:0] for name in tree._fields}, "at least a root"),
-    ("lengths", lambda tree: {"gain": tree.gain[1:]}, "gain has 6 entries for 7 nodes"),
-    ("cycle", lambda tree: {"left": np.where(tree.left > 0, 0, -1).astype(np.int32)}, "a child stands before"),
-    ("outside", lambda tree: {"left": np.where(tree.left > 0, 6, -1).astype(np.int32)}, "a child lies outside"),
-    ("feature 9", lambda tree: {"feature": np.where(tree.left > 0, 9, -1).astype(np.int32)}, r"feature outside 0..2"),
-    ("nan threshold", lambda tree: {"threshold": tree.threshold * nan}, "no finite threshold"),
-    ("nan value", lambda tree: {"value": tree.value * nan}, "value is not finite everywhere"),
-    ("negative weight", lambda tree: {"weight": -tree.weight}, "negative weight or number of rows"),
-    ("category set", lambda tree: {"category_set": np.zeros(7, np.int32)}, "points outside the category sets"),
+    ("flat value", lambda tree: {"value": tree.value[:, 0]}, "value .*float64"),
+    ("feature as float", lambda tree: {"feature": tree.feature.astype(float)}, "feature .*int32"),
+    ("feature as list", lambda tree: {"feature": tree.feature.tolist()}, "feature .*int32"),
+    ("no nodes", lambda tree: {name: getattr(tree, name)[:0] for name in tree._fields}, "root"),
+    ("lengths", lambda tree: {"gain": tree.gain[1:]}, "gain .*6 .*7"),
+    ("cycle", lambda tree: {"left": np.where(tree.left > 0, 0, -1).astype(np.int32)}, "child"),
+    ("outside", lambda tree: {"left": np.where(tree.left > 0, 6, -1).astype(np.int32)}, "child .*outside"),
+    ("feature 9", lambda tree: {"feature": np.where(tree.left > 0, 9, -1).astype(np.int32)}, r"feature .*0\.\.2"),
+    ("nan threshold", lambda tree: {"threshold": tree.threshold * nan}, "threshold"),
+    ("nan value", lambda tree: {"value": tree.value * nan}, "value"),
+    ("negative weight", lambda tree: {"weight": -tree.weight}, "weight"),
+    ("category set", lambda tree: {"category_set": np.zeros(7, np.int32)}, "category"),
 )
 
 
