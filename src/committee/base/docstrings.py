@@ -29,6 +29,7 @@ WORDS = {
     "boolean": "bool",
     "array-like": "array-like",
     "random_state": "int or RandomState instance",
+    "cv_object": "int, splitter or iterable",
     "sparse matrix": "sparse matrix",
     "verbose": "int or bool",
     "no_validation": "",
@@ -80,7 +81,7 @@ COMMON = {
     "columns_": "Names, categories and number of the columns of X in `fit`.",
     "n_features_in_": "Number of columns of X in `fit`.",
     "feature_names_in_": "Names of the columns of X in `fit`, if all of them are strings.",
-    "history_": "What was measured in each round, one row a round.",
+    "history_": "Measurements of the fit, a row for each round.",
     "stop_reason_": "Why fitting stopped.",
 }
 """Descriptions of names that mean the same in every estimator; a field may describe itself otherwise."""

@@ -352,6 +352,11 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
     target_error: float | None = param(
         between(0.0, 1.0, "left"), None, default=None, doc="Training error at which the fit stops."
     )
+    history_: History = fitted(
+        doc="A row for each round: weighted error, edge and coefficient of the hypothesis, margin target, normalizer "
+        "of the weights, exponential risk, its bound by the edges, training error, smallest margin, largest weight, and "
+        "validation error (nan without validation rows)."
+    )
 
     # --- hooks of the subclasses --------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
-from committee.base.parameters import at_least, one_of, param, positive
+from committee.base.parameters import at_least, fitted, one_of, param, positive
 from committee.base.threads import n_threads, run
 from committee.boosting._combinations import (
     Combination,
@@ -36,6 +36,7 @@ from committee.boosting.multiplicative_weights import ONLY_MEMBER
 from committee.combine.rules import weighted_median
 from committee.members.member import WeakHypothesis
 from committee.members.vote import score_packed
+from committee.records.history import History
 from committee.tree_engine.response import WEIGHT_BITS
 
 Loss = Literal["linear", "square", "exponential"]
@@ -168,11 +169,6 @@ class AdaBoostRegressor(BaseRegressionBooster):
     Every round fits the base regressor to a sample drawn by the weights, and increases the weights of the rows with
     large errors. The prediction is the weighted median of the members.
 
-    Notes
-    -----
-    `history_` has the mean loss, the largest error, beta and the coefficient of every round, and the root mean square
-    and mean absolute error of the combination so far (nan for the median of very many rows and rounds).
-
     References
     ----------
     Drucker, H. (1997). Improving regressors using boosting techniques. ICML, 107-115.
@@ -212,6 +208,12 @@ class AdaBoostRegressor(BaseRegressionBooster):
         one_of("resample", "reweight"),
         default="resample",
         doc="Whether members are fitted on rows drawn by the weights, as in Drucker's paper, or under the weights.",
+    )
+
+    history_: History = fitted(
+        doc="A row for each round: mean loss, largest error, beta, coefficient, root mean squared and mean absolute "
+        "training error of the combination (nan for the median of very many rows and rounds), largest weight, and "
+        "validation error."
     )
 
     def _weighting(self) -> Literal["resample", "reweight"]:

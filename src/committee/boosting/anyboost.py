@@ -26,7 +26,7 @@ from scipy.optimize import root_scalar
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.base.array_types import Floats
-from committee.base.parameters import one_of, param, positive
+from committee.base.parameters import fitted, one_of, param, positive
 from committee.base.stacklevel import level_of_caller
 from committee.boosting._classifier_base import BaseMultiplicativeBooster, Settings, ValidationVotes
 from committee.boosting._votes import BinaryVotes, Votes
@@ -37,6 +37,7 @@ from committee.losses.classification import EXPONENTIAL, MARGIN_LOSSES
 from committee.losses.custom import MarginFunction, margin_loss
 from committee.losses.loss import Loss
 from committee.members.member import WeakLearner
+from committee.records.history import History
 
 FIRST_REACH, LAST_REACH = 0.25, 128.0
 """Coefficients of the line search; a risk that still decreases at the last one has its minimum at infinity."""
@@ -196,8 +197,7 @@ class AnyBoostClassifier(BaseMultiplicativeBooster):
     """Boosting for any differentiable loss of the margin (two classes).
 
     Gradient descent in function space: the weights of a round are the negative derivatives of the loss at the margins,
-    the coefficient minimizes the loss along the hypothesis. The column `loss` of `history_` is the weighted mean loss
-    after each round.
+    the coefficient minimizes the loss along the hypothesis.
 
     References
     ----------
@@ -235,6 +235,10 @@ class AnyBoostClassifier(BaseMultiplicativeBooster):
         doc="Fixed coefficient; None minimizes the loss along each hypothesis.",
     )
     learning_rate: float = param(positive, default=1.0, doc="Factor on every coefficient.")
+    history_: History = fitted(
+        doc="A row for each round: weighted error, edge and coefficient of the hypothesis, mean loss, exponential "
+        "risk, training error, smallest margin, largest weight, and validation error (nan without validation rows)."
+    )
     _two_classes_only = True
 
     def _settings(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from committee.boosting._weak_regressors import TrainingRows, WeakRegressor
 from committee.ensemble.stopping import Patience
 from committee.members.member import Predictions
 from committee.members.vote import score_packed
+from committee.records.history import History
 from committee.tabular.validation import MAX_TARGET
 
 Loss = Literal["squared_error", "absolute_error"]
@@ -126,11 +127,6 @@ class StagewiseRegressor(BaseRegressionBooster):
     Every round fits the base regressor to the residuals, for the absolute error to their signs, and adds it with the
     coefficient that minimizes the loss, times `learning_rate`.
 
-    Notes
-    -----
-    `history_` has the loss before and after every round, the step rho, the root mean square and mean absolute error on
-    the training rows, and the validation error if there are validation rows.
-
     References
     ----------
     Hastie, T., Tibshirani, R. and Friedman, J. (2009). The Elements of Statistical Learning. Second edition, Springer,
@@ -151,6 +147,10 @@ class StagewiseRegressor(BaseRegressionBooster):
         one_of("squared_error", "absolute_error"), default="squared_error", doc="The loss that is minimized."
     )
     init_: float = fitted(doc="The constant F_0.")
+    history_: History = fitted(
+        doc="A row for each round: loss before and after it, the step rho, the coefficient, root mean squared and mean "
+        "absolute training error, and validation error."
+    )
 
     def _attributes(self, state: State, reason: str, patience: Patience) -> dict[str, Any]:
         result = super()._attributes(state, reason, patience)

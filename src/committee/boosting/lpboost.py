@@ -356,6 +356,11 @@ class LPBoostClassifier(BaseRoundBooster):
     estimator_weights_: Floats = fitted(doc="Coefficients of the members, >= 0 with sum 1.")
     sample_weights_: Floats = fitted(doc="The dual weights of the training rows.")
     probability_slope_: float = fixed(1.0, doc="1: the probabilities are fractions of the vote.")
+    history_: History = fitted(
+        doc="A row for each round: error and edge of the new hypothesis, the value and the soft margin of the linear "
+        "program, the gap between edge and value, training error, smallest margin, number of coefficients other than "
+        "zero, and validation error (nan without validation rows)."
+    )
     nu_: float | None = fitted(doc="The nu used; a warm start keeps it.")
     nu_search_: History | None = fitted(doc='A row for each candidate of nu="auto"; None if nu was given.')
     duality_gap_: float = fitted(doc="The smallest edge less the value: an upper bound on the distance to the optimum.")

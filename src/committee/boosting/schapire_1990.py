@@ -146,11 +146,6 @@ class SchapireBoostClassifier(BaseBooster):
     The second hypothesis is fitted under weights for which the first has the error 1/2, the third on the rows on which
     the two differ. If the error of each is at most p, the training error of the majority is at most 3 p^2 - 2 p^3.
 
-    Notes
-    -----
-    `history_` has a row for each of the top three hypotheses: its error under its own distribution, and the training
-    error of the votes so far (class 0 is predicted where two votes differ).
-
     References
     ----------
     Schapire, R. E. (1990). The strength of weak learnability. Machine Learning 5, 197-227.
@@ -181,6 +176,10 @@ class SchapireBoostClassifier(BaseBooster):
     )
     recursive_bound_: float = fitted(
         doc="3 p^2 - 2 p^3 applied `depth` times to the largest error of a base hypothesis."
+    )
+    history_: History = fitted(
+        doc="A row for each of the top three hypotheses: error and edge under its own distribution, number of rows, "
+        "and training and validation error of the votes so far (class 0 is predicted where two votes differ)."
     )
     majority_: Majority = fitted(doc="The majority of the top three hypotheses.")
     estimator_weights_: Floats = fitted(doc="Fraction of the vote of each base hypothesis.")

@@ -60,7 +60,7 @@ def test_sections_are_made_of_the_fields_of_the_class_and_its_bases():
         edges_ : list[float]
             Edges by round.
         history_ : list[float]
-            What was measured in each round, one row a round.
+            Measurements of the fit, a row for each round.
         n_rounds_ : int
             Rounds kept.
 
