@@ -354,8 +354,8 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
     )
     history_: History = fitted(
         doc="A row for each round: weighted error, edge and coefficient of the hypothesis, margin target, normalizer "
-        "of the weights, exponential risk, its bound by the edges, training error, smallest margin, largest weight, and "
-        "validation error (nan without validation rows)."
+        "of the weights, exponential risk, its bound by the edges, training error, smallest margin, largest weight, "
+        "and validation error (nan without validation rows)."
     )
 
     # --- hooks of the subclasses --------------------------------------------------------------------------------------
