@@ -170,7 +170,7 @@ def _claims(measured: IntervalComparison) -> tuple[Claim, ...]:
     ratio = measured.width_ratio(NORMAL)
     theory, resampled = (measured.asymmetry(SKEWED, method) for method in METHODS)
     more_even = is_above(Mean(abs(theory.value) - abs(resampled.value), np.hypot(theory.stderr, resampled.stderr)))
-    covered = {noise: methods[BOOTSTRAP].share for noise, methods in measured.coverage.items()}
+    covered = {noise: methods[BOOTSTRAP].coverage for noise, methods in measured.coverage.items()}
     return (
         *(
             Claim(f"the bootstrap covers {LEVEL:.0%} of the new values, {noise}",
@@ -194,7 +194,7 @@ def draw(result: ReproductionResult) -> Figure:
             x, held = one.X[:, 0], measured.coverage[noise][method]
             ax.plot(x, one.prediction, color="black", linewidth=1.0)
             missed = f"{held.below.mean():.1%} below, {held.above.mean():.1%} above"
-            label = f"{method}: covers {held.share.value:.1%}, {missed}"
+            label = f"{method}: covers {held.coverage.value:.1%}, {missed}"
             ax.plot(x, one.new.low, style, color=color, linewidth=1.4, label=label)
             ax.plot(x, one.new.high, style, color=color, linewidth=1.4)
         low, high = ax.get_ylim()

@@ -1,4 +1,4 @@
-"""The folds that every booster of a study is judged on, and what they say of an error."""
+"""Stratified folds and seeded copies of estimators, for experiments."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from committee.base.rng import RandomState, member_seeds
+from committee.sampling.splits import shuffle_by_class
 
 Rows = NDArray[np.int64]
 
 
 class Fold(NamedTuple):
-    """Rows to learn from, rows to judge on, and the seed of what is left to chance in between."""
+    """Training rows, test rows, and the seed of the model."""
 
     train: Rows
     test: Rows
-    seed: int  # below 2^31: scikit-learn's estimators take no larger one
+    seed: int  # below 2^31, as scikit-learn requires
 
 
 def draw_folds(codes: NDArray[np.int64], n_folds: int, random_state: RandomState, n_repeats: int = 1) -> list[Fold]:
-    """Rows shuffled and dealt out class by class: every fold has its share of every class. Repeat after repeat.
+    """Stratified folds of shuffled rows, `n_repeats` times.
 
     >>> [fold.test.tolist() for fold in draw_folds(np.array([0, 0, 0, 1, 1, 1]), 3, 0)]
     [[0, 3], [2, 4], [1, 5]]
@@ -35,25 +36,24 @@ def draw_folds(codes: NDArray[np.int64], n_folds: int, random_state: RandomState
     everything = np.arange(codes.size)
     folds: list[Fold] = []
     for first in range(0, len(seeds), n_folds + 1):
-        shuffled = np.random.default_rng(seeds[first]).permutation(codes.size)
-        dealt = shuffled[np.argsort(codes[shuffled], kind="stable")]
+        order = shuffle_by_class(codes, seeds[first])
         for k in range(n_folds):
-            test = np.sort(dealt[k::n_folds])
+            test = np.sort(order[k::n_folds])
             folds.append(Fold(np.setdiff1d(everything, test), test, seeds[first + 1 + k] % 2**31))
     return folds
 
 
 def read_labels(y: Any) -> NDArray[np.int64]:
-    """Labels as codes 0, 1, ...: no study depends on their names, and codes are quick to compare."""
+    """Labels as codes 0, 1, ..."""
     labels = np.ravel(np.asarray(y))
     classes, codes = np.unique(labels, return_inverse=True)
     if classes.size < 2:
-        raise ValueError(f"y has {classes.size} class: an error needs rows of two classes at least.")
+        raise ValueError(f"y must have at least 2 classes; got {classes.size} class.")
     return codes.astype(np.int64)
 
 
 def unfitted(estimator: Any, **parameters: Any) -> Any:
-    """A copy with those of the parameters that it has; verbose is off, for the study has a bar of its own."""
+    """A copy with those of the parameters that it has, and without progress bars."""
     copy: Any = clone(estimator)
     has = copy.get_params(deep=False)
     quiet = {"verbose": type(has["verbose"])(0)} if "verbose" in has else {}  # a pipeline's is a bool
@@ -61,6 +61,6 @@ def unfitted(estimator: Any, **parameters: Any) -> Any:
 
 
 def seeded(estimator: Any, seed: int, threads: int = 1) -> Any:
-    """Such a copy in which all that draws has this seed; beside others it keeps to its own thread."""
+    """Such a copy with this `random_state` everywhere; on one thread if others are fitted in parallel."""
     copy = unfitted(estimator, **({"n_jobs": 1} if threads > 1 else {}))
     return copy.set_params(**{name: seed for name in copy.get_params() if name.rsplit("__", 1)[-1] == "random_state"})

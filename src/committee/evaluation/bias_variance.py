@@ -1,18 +1,17 @@
-"""Bias, variance and noise of a learner, measured over many training sets.
+"""Bias, variance and noise of an estimator, estimated from many training sets.
 
     error = bias + variance + noise       `theory/decomposition.py` has the parts of squared error and of the 0-1 loss
 
-Where the truth is known (a `Simulation` of `datasets/_generators.py`) every training set is drawn afresh, and all are
-judged on the same rows by the mean and the noise of y at x, not by a y that was drawn: the sum is exact, and the parts
-are those of the learner up to the standard errors.
+For a `Simulation` of `datasets/_generators.py`, whose truth is known, each training set is a new sample, and all models
+are evaluated on the same rows with the mean and the noise of y at x instead of a random y: the sum is exact.
 
-Where there is only a table, training sets are bootstrap samples of its rows, and a row is judged by the samples that do
-not hold it. Then
+For a table, training sets are bootstrap samples of its rows, and a row is predicted by the models whose samples do not
+contain it. Then
 
-    - nobody knows the noise: it is inside the bias (for the 0-1 loss also inside the variance), in the same amount for
-      every learner judged by squared error, so that differences between learners are not touched by it
-    - a sample holds 63 % of the rows: parts are those of a smaller table, and errors a little too large
-    - all samples come from one table: standard errors say how sure the parts are for tables such as this one only
+    - the noise is unknown and part of the bias (for the 0-1 loss also of the variance); for squared error by the same
+      amount for every estimator, so that differences between estimators do not depend on it
+    - a sample contains 63 % of the rows: the parts are those of a smaller table, and errors slightly too large
+    - all samples come from one table: standard errors do not include the variation between tables
 """
 
 from __future__ import annotations
@@ -40,43 +39,54 @@ from committee.theory.decomposition import Decomposition, Part, decompose_square
 Task = Literal["classification", "regression"]
 
 N_SETS = 50
-"""Training sets, as in the figure of S2."""
+"""Training sets."""
 
 N_TRAIN, N_TEST = 100, 1000
-"""Rows of a simulation to learn from and to judge on."""
+"""Training and test rows of a simulation."""
 
 
 class TrainingSet(NamedTuple):
-    """Rows to learn from, and which of the rows that judge were not among them."""
+    """Training rows, and which of the test rows are not among them."""
 
     X: Any
     y: NDArray[Any]
-    judged: NDArray[np.bool_] | None  # None: all
+    is_tested: NDArray[np.bool_] | None  # None for all
 
 
 class Source(NamedTuple):
-    """Where training sets come from, and the rows that judge what was learned from them."""
+    """Generator of training sets, and the test rows."""
 
     name: str
     task: Task
-    deal: Callable[[np.random.Generator], TrainingSet]
+    draw: Callable[[np.random.Generator], TrainingSet]
     X: Any  # [n, d]
-    truth: Floats | NDArray[np.int64]  # [n] means, [n, K] chances; or y, numbers or codes [n]
-    noise: Floats | None  # [n], None where nobody knows it
+    truth: Floats | NDArray[np.int64]  # [n] means, [n, K] probabilities; or y, numbers or codes [n]
+    noise: Floats | None  # [n], None if unknown
     n_train: int
 
 
 class BiasVariance(NamedTuple):
-    """What the error of a learner is made of, over training sets.
+    """Decomposition of the error of an estimator over training sets.
 
-    `bias` is the squared bias where the loss is squared, and `variance` the net variance (unbiased minus biased) where
-    it is 0-1; `part` has those two and the error of the best rule.
+    For squared error, `bias` is the squared bias; for the 0-1 loss, `variance` is the net variance (unbiased minus
+    biased variance). `error`, `bias`, `variance` and `noise` are means with standard errors.
+
+    Attributes
+    ----------
+    learner : str
+        Name of the estimator.
+    source : Source
+        Training sets and test rows.
+    decomposition : Decomposition
+        The parts, row by row.
+    predictions : ndarray of shape (n_sets, n_test)
+        Predictions or class codes; NaN or -1 where the training set contains the row.
     """
 
     learner: str
     source: Source
     decomposition: Decomposition
-    predictions: NDArray[Any]  # [sets, n], numbers or class codes; nan or -1 where the set held the row
+    predictions: NDArray[Any]
 
     @property
     def error(self) -> Mean:
@@ -92,47 +102,46 @@ class BiasVariance(NamedTuple):
 
     @property
     def noise(self) -> Mean:
-        """Nan where nobody knows it: it is inside the bias then."""
+        """NaN if it is unknown and part of the bias."""
         return self.part("noise") if self.source.noise is not None else Mean(np.nan, np.nan)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parts, those apart that nobody knows."""
-        known = self.source.noise is not None
-        return tuple(name for name in self.decomposition.parts if known or name not in ("noise", "best error"))
+        """Names of the parts that can be estimated."""
+        has_noise = self.source.noise is not None
+        return tuple(name for name in self.decomposition.parts if has_noise or name not in ("noise", "best error"))
 
     def part(self, name: str) -> Mean:
-        """A part by its name, with its standard error for other training sets and other rows."""
+        """A part by its name, with its standard error over training sets and rows."""
         return as_mean(self.find(name))
 
     def find(self, name: str) -> Part:
         """A part, row by row."""
         if name not in self.names:
-            raise ValueError(f"There is no part {name!r} here; there are: {', '.join(self.names)}.")
+            raise ValueError(f"No part {name!r}; available: {', '.join(self.names)}.")
         return self.decomposition.parts[name]
 
     @property
     def verdict(self) -> str:
-        """Which part is the larger one, and what helps against it."""
+        """Which part is larger, and what reduces it."""
         sets = f"over {self.decomposition.n_sets} training sets of {self.source.n_train} rows"
         parts = f"bias {self.bias}, variance {self.variance}"
-        known = f", noise {self.noise}" if self.source.noise is not None else "; the noise is inside the bias"
+        noise = f", noise {self.noise}" if self.source.noise is not None else "; the bias includes the noise"
         gap = self.variance.value - self.bias.value
-        sure = abs(gap) > 2.0 * as_mean(self.find("variance").minus(self.find("bias"))).stderr
-        word = "bias and variance do not differ by more than chance"
-        if sure and gap > 0.0:
-            word = "variance is the larger part: average more members, or simplify"
-        elif sure:
-            word = "bias is the larger part" + (
-                ": boost, or let the learner grow" if self.source.noise is not None else ", as far as it is not noise"
-            )
-        return f"{self.learner}, {sets}: error {self.error} = {parts}{known}; {word}"
+        is_significant = abs(gap) > 2.0 * as_mean(self.find("variance").minus(self.find("bias"))).stderr
+        larger = "bias and variance do not differ significantly"
+        if is_significant and gap > 0.0:
+            larger = "variance is the larger part: average more models, or use a simpler one"
+        elif is_significant:
+            advice = ": use boosting or a more flexible model" if self.source.noise is not None else ", or the noise"
+            larger = f"bias is the larger part{advice}"
+        return f"{self.learner}, {sets}: error {self.error} = {parts}{noise}; {larger}"
 
     def __str__(self) -> str:
         return self.verdict
 
     def to_table(self) -> ResultTable:
-        """One line per part."""
+        """One row per part."""
         means = [self.part(name) for name in self.names]
         columns = {"part": list(self.names), "value": [m.value for m in means], "stderr": [m.stderr for m in means]}
         return ResultTable(columns)
@@ -153,19 +162,33 @@ def bias_variance(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> BiasVariance:
-    """Fit a learner on many training sets, and split its error into bias, variance and noise.
+    """Estimate bias, variance and noise of an estimator from many training sets.
 
     Parameters
     ----------
-    estimator : a regressor (squared error) or classifier (0-1 loss)
-    X : a `Simulation` of `committee.datasets`, or a table
-    y : the target of the table; None for a simulation
-    n_sets : training sets: fresh draws of the simulation, bootstrap samples of the table
-    n_train : rows of a training set, default 100 of a simulation, all of a table
-    n_test : rows of the simulation to judge on; a table is judged on the rows that a sample does not hold
-    random_state : of the training sets, and of what the estimator leaves to chance
-    n_jobs : fits side by side; it changes no result
-    verbose : 1 shows a progress bar
+    estimator : estimator
+        A regressor (squared error) or a classifier (0-1 loss).
+    X : Simulation, or array or DataFrame of shape (n_samples, n_features)
+        A simulation of `committee.datasets`, or a table.
+    y : array of shape (n_samples,), default=None
+        Target of the table; None for a simulation.
+    n_sets : int, default=50
+        Number of training sets: samples of the simulation, or bootstrap samples of the table.
+    n_train : int, default=None
+        Rows of a training set; None for 100 of a simulation and as many as the table has.
+    n_test : int, default=1000
+        Test rows of a simulation; rows of a table are tested if a training set does not contain them.
+    random_state : int or Generator, default=None
+        Seed of the training sets and of the estimator.
+    n_jobs : int, default=None
+        Number of threads; results do not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    BiasVariance
+        Error, bias, variance and noise with standard errors.
 
     Examples
     --------
@@ -191,7 +214,7 @@ def decompose(
     tick: Callable[[str], None] = lambda _: None,
     name: str | None = None,
 ) -> BiasVariance:
-    """One fit for each seed: the seed makes the training set, and what the estimator leaves to chance."""
+    """One fit for each seed, which determines the training set and the `random_state` of the estimator."""
     threads = n_threads(n_jobs, 2**62)
 
     def turn(i: int, seed: int) -> NDArray[Any]:
@@ -212,16 +235,16 @@ def decompose(
     return BiasVariance(type(estimator).__name__ if name is None else name, source, result, predictions)
 
 
-# --- where training sets come from ------------------------------------------------------------------------------------
+# --- training sets ----------------------------------------------------------------------------------------------------
 
 
 def make_source(X: Any, y: Any, estimator: Any, *, n_train: int | None, n_test: int, seed: int) -> Source:
-    """Fresh draws of a simulation, or bootstrap samples of a table."""
+    """Samples of a simulation, or bootstrap samples of a table."""
     if n_train is not None and n_train < 2:
         raise ValueError(f"n_train must be at least 2; got {n_train}.")
     if isinstance(X, Simulation):
         if y is not None:
-            raise ValueError("A simulation draws its own y: pass y=None, or a table and its y.")
+            raise ValueError("y must be None for a simulation.")
         return _from_simulation(X, estimator, N_TRAIN if n_train is None else n_train, n_test, seed)
     if y is None:
         raise ValueError("y is missing: pass the target of the table, or a Simulation of committee.datasets.")
@@ -231,18 +254,18 @@ def make_source(X: Any, y: Any, estimator: Any, *, n_train: int | None, n_test: 
 def _from_simulation(simulation: Simulation, estimator: Any, n_train: int, n_test: int, seed: int) -> Source:
     if task_of(estimator) != simulation.task:
         raise ValueError(
-            f"{type(estimator).__name__} is for {task_of(estimator)}, the simulation {simulation.name!r} for "
-            f"{simulation.task}: change one of them."
+            f"{type(estimator).__name__} is for {task_of(estimator)}, but the simulation {simulation.name!r} is for "
+            f"{simulation.task}."
         )
     if n_test < 2:
         raise ValueError(f"n_test must be at least 2; got {n_test}.")
     rows = simulation.draw(n_test, np.random.default_rng(seed))
 
-    def deal(rng: np.random.Generator) -> TrainingSet:
+    def draw(rng: np.random.Generator) -> TrainingSet:
         X, y = simulation.sample(n_train, rng)
         return TrainingSet(X, y, None)
 
-    return Source(simulation.name, simulation.task, deal, rows.X, rows.truth, rows.noise, n_train)
+    return Source(simulation.name, simulation.task, draw, rows.X, rows.truth, rows.noise, n_train)
 
 
 def _from_table(X: Any, y: Any, estimator: Any, n_train: int | None) -> Source:
@@ -254,17 +277,17 @@ def _from_table(X: Any, y: Any, estimator: Any, n_train: int | None) -> Source:
         raise ValueError(f"y has {target.shape[1]} columns: pass one of them at a time.")
     n_draws = n if n_train is None else n_train
 
-    def deal(rng: np.random.Generator) -> TrainingSet:
+    def draw(rng: np.random.Generator) -> TrainingSet:
         drawn = rng.integers(0, n, n_draws)
-        judged = np.ones(n, np.bool_)
-        judged[drawn] = False
-        return TrainingSet(take_rows(table, drawn), target[drawn], judged)
+        is_tested = np.ones(n, np.bool_)
+        is_tested[drawn] = False
+        return TrainingSet(take_rows(table, drawn), target[drawn], is_tested)
 
-    return Source("bootstrap samples", task, deal, table, target, None, n_draws)
+    return Source("bootstrap samples", task, draw, table, target, None, n_draws)
 
 
 def task_of(estimator: Any) -> Task:
-    """What the estimator predicts; an error for one that predicts neither classes nor numbers."""
+    """The task of an estimator; raises an error if it is neither a classifier nor a regressor."""
     if is_classifier(estimator):
         return "classification"
     if is_regressor(estimator):
@@ -277,28 +300,28 @@ def as_mean(part: Part) -> Mean:
 
 
 def draw_seeds(random_state: RandomState, n_sets: int) -> NDArray[np.uint64]:
-    """One for the rows that judge, and one for each training set."""
+    """One seed for the test rows, and one for each training set."""
     if n_sets < 2:
-        raise ValueError(f"n_sets must be at least 2, for there is no variance of one; got {n_sets}.")
+        raise ValueError(f"n_sets must be at least 2; got {n_sets}.")
     return member_seeds(random_state, n_sets + 1)
 
 
 def _prediction(estimator: Any, source: Source, seed: int, threads: int) -> NDArray[Any]:
-    """[n] answers of what one training set teaches; nan or -1 where it held the row."""
+    """Predictions [n] of a model of one training set; nan or -1 for rows that are not tested."""
     rng = np.random.default_rng(seed)
-    rows = source.deal(rng)
+    rows = source.draw(rng)
     member_seed = int(rng.integers(2**31))
     is_class = source.task == "classification"
     predictions = np.full(len(source.truth), -1 if is_class else np.nan)
-    judged = np.arange(predictions.size) if rows.judged is None else np.flatnonzero(rows.judged)
+    tested = np.arange(predictions.size) if rows.is_tested is None else np.flatnonzero(rows.is_tested)
     if is_class and np.all(rows.y == rows.y[0]):
-        predictions[judged] = rows.y[0]  # one class only: there is nothing to learn, and most learners refuse it
-    elif judged.size:
+        predictions[tested] = rows.y[0]  # most estimators reject a single class
+    elif tested.size:
         model = seeded(estimator, member_seed, threads).fit(rows.X, rows.y)
-        result = np.asarray(model.predict(source.X if rows.judged is None else take_rows(source.X, judged)))
-        if result.size != judged.size:
+        result = np.asarray(model.predict(source.X if rows.is_tested is None else take_rows(source.X, tested)))
+        if result.size != tested.size:
             raise ValueError(
-                f"{type(estimator).__name__} predicts the shape {result.shape}; one answer a row is needed."
+                f"{type(estimator).__name__} predicts an array of shape {result.shape}; one value per row is needed."
             )
-        predictions[judged] = result.ravel()
+        predictions[tested] = result.ravel()
     return predictions.astype(np.int64) if is_class else predictions

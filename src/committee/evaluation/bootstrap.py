@@ -3,17 +3,18 @@
     T = t(x_1, ..., x_n),   T*_b = t of n rows drawn from the sample with replacement, b = 1, ..., R
     bias  mean T* - T,      standard error  sd T*,      intervals as in `theory/intervals.py`
 
-T is a function of arrays, or what an estimator learns: an attribute, a prediction, a score (a model is an estimator in
-the sense of statistics: S2). Efron, Bootstrap methods: another look at the jackknife, 1979.
+T is a function of arrays, or a result of a fitted estimator: an attribute, a prediction, a score. Efron, Bootstrap
+methods: another look at the jackknife, 1979.
 
-For one function of arrays without weights, strata or standard errors scipy.stats.bootstrap does the same: on the same
-generator it draws the same rows, and percentile, basic and BCa intervals agree to rounding.
+For one function of arrays without weights, strata or standard errors, scipy.stats.bootstrap draws the same rows with the
+same generator, and percentile, basic and BCa intervals agree up to rounding.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,7 +24,14 @@ from committee.base.blas_threads import one_blas_thread
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
-from committee.evaluation._bootstrap_samples import Rows, Samples, Statistic, function_of_samples, learned, read_samples
+from committee.evaluation._bootstrap_samples import (
+    Rows,
+    Samples,
+    Statistic,
+    function_of_samples,
+    read_samples,
+    result_of_fit,
+)
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.theory.intervals import (
     Interval,
@@ -37,22 +45,42 @@ from committee.theory.intervals import (
 Kind = Literal["normal", "percentile", "basic", "BCa", "studentised"]
 
 CELLS = 2_000_000
-"""Rows drawn at a time: 16 MB of them."""
+"""Row indices drawn at a time, of 8 bytes each."""
 
 JACKKNIFE = 1000
-"""The jackknife of the acceleration leaves out one row at a time up to so many rows, and so many groups of more."""
+"""The jackknife leaves out single rows up to this number, and this number of groups of rows beyond."""
 
 
 class Bootstrap(NamedTuple):
-    """A statistic, its replicates, and what they say of it. Arrays have the shape of the statistic."""
+    """A statistic and its bootstrap replicates.
 
-    value: Floats  # on the sample
-    replicates: Floats  # [R, ...], on the resamples
+    `bias`, `stderr`, `corrected` and the ends of `interval()` have the shape of the statistic.
+
+    Attributes
+    ----------
+    value : ndarray
+        The statistic on the sample.
+    replicates : ndarray of shape (n_resamples, ...)
+        The statistic on the resamples.
+    level : float
+        Confidence level of the intervals.
+    jackknife : tuple of ndarray of shape (n_samples, ...)
+        For each sample, the statistic without one row; empty with `bca=False`.
+    stderrs : ndarray of shape (n_resamples, ...) or None
+        Standard errors of the statistic on the resamples.
+    own_stderr : ndarray or None
+        Standard error of the statistic on the sample, computed in the same way.
+    n_failed : int
+        Number of resamples without a finite statistic, which are left out.
+    """
+
+    value: Floats
+    replicates: Floats
     level: float
-    jackknife: tuple[Floats, ...]  # of each sample [n, ...], the statistic without one row; empty without BCa
-    stderrs: Floats | None  # [R, ...], standard errors of the resamples
-    own_stderr: Floats | None  # that of the sample by the same rule
-    n_failed: int  # resamples without a finite statistic, left out
+    jackknife: tuple[Floats, ...]
+    stderrs: Floats | None
+    own_stderr: Floats | None
+    n_failed: int
 
     @property
     def bias(self) -> Floats:
@@ -66,23 +94,23 @@ class Bootstrap(NamedTuple):
 
     @property
     def bias_stderr(self) -> Floats:
-        """Of the bias, for other resamples of the same sample: a bias below two of these is not seen."""
+        """Monte Carlo standard error of the bias."""
         return self.stderr / np.sqrt(len(self.replicates))
 
     @property
     def corrected(self) -> Floats:
-        """The value less its bias."""
+        """The value minus its bias."""
         return self.value - self.bias
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Of interval."""
+        """Kinds of intervals that are available."""
         last: tuple[Kind, ...] = ("studentised",) if self.stderrs is not None else ()
         return ("normal", "percentile", "basic", *(("BCa",) if self.jackknife else ()), *last)
 
     @property
     def best_kind(self) -> Kind:
-        """BCa where there is one: not without a jackknife, and not if all replicates lie on one side of the value."""
+        """BCa if available; percentile without a jackknife or if all replicates are on one side of the value."""
         if self.jackknife and np.all(np.isfinite(bca_interval(self.replicates, self.value, self.jackknife).low)):
             return "BCa"
         return "percentile"
@@ -90,19 +118,19 @@ class Bootstrap(NamedTuple):
     def interval(self, kind: Kind | None = None, level: float | None = None) -> Interval:
         """A confidence interval, of the `best_kind` by default."""
         chosen = self.best_kind if kind is None else kind
-        share = self.level if level is None else level
+        level = self.level if level is None else level
         if chosen == "normal":
-            return normal_interval(self.replicates, self.value, share)
+            return normal_interval(self.replicates, self.value, level)
         if chosen == "percentile":
-            return percentile_interval(self.replicates, share)
+            return percentile_interval(self.replicates, level)
         if chosen == "basic":
-            return basic_interval(self.replicates, self.value, share)
+            return basic_interval(self.replicates, self.value, level)
         if chosen == "BCa" and self.jackknife:
-            return bca_interval(self.replicates, self.value, self.jackknife, share)
+            return bca_interval(self.replicates, self.value, self.jackknife, level)
         if chosen == "studentised" and self.stderrs is not None and self.own_stderr is not None:
-            return studentised_interval(self.replicates, self.value, self.stderrs, self.own_stderr, share)
+            return studentised_interval(self.replicates, self.value, self.stderrs, self.own_stderr, level)
         raise ValueError(
-            f"No {chosen} interval here; there are: {', '.join(self.kinds)}. BCa needs bca=True, studentised stderr=."
+            f"No {chosen} interval; available: {', '.join(self.kinds)}. BCa needs bca=True, studentised needs stderr."
         )
 
     @property
@@ -110,7 +138,7 @@ class Bootstrap(NamedTuple):
         return {kind: self.interval(kind) for kind in self.kinds}
 
     def to_table(self) -> ResultTable:
-        """One line per number of the statistic: value, bias, standard error, and every interval."""
+        """One row per element of the statistic: value, bias, standard error, and all intervals."""
         columns = {"value": self.value, "bias": self.bias, "stderr": self.stderr}
         for kind, interval in self.intervals.items():
             columns |= {f"{kind}_low": interval.low, f"{kind}_high": interval.high}
@@ -121,7 +149,7 @@ class Bootstrap(NamedTuple):
 
     def __str__(self) -> str:
         if np.ndim(self.value):
-            return f"{np.size(self.value)} numbers, {len(self.replicates)} resamples: see to_table()"
+            return f"{np.size(self.value)} values, {len(self.replicates)} resamples: see to_table()"
         low, high = self.interval()
         return (
             f"{self.value:.4g}, bias {self.bias:+.2g}, standard error {self.stderr:.2g}, {100 * self.level:g} % "
@@ -130,13 +158,13 @@ class Bootstrap(NamedTuple):
 
 
 def bootstrap(
-    what: Any,
+    statistic: Any,
     *data: Any,
     of: str | Callable[[Any], Any] | None = None,
     at: Any = None,
     paired: bool = False,
     strata: Any = None,
-    weights: Any = None,
+    sample_weight: Any = None,
     vectorized: bool = False,
     stderr: Callable[..., Any] | int | None = None,
     bca: bool = True,
@@ -146,27 +174,46 @@ def bootstrap(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Bootstrap:
-    """Bias, standard error and confidence intervals of a statistic or of what an estimator learns.
+    """Estimate bias, standard error and confidence intervals of a statistic or of a result of an estimator.
 
     Parameters
     ----------
-    what : a function of the samples that returns a number or an array, or an estimator
-    data : one or more samples, arrays or frames with the rows first; X and y of an estimator
-    of : of an estimator: an attribute ("coef_"), a method ("predict", "score") or a function of the fitted estimator
-    at : what the method is called with: a table, or a tuple such as (X, y) for "score"
-    paired : whether the samples have their rows in common and are drawn together, as X and y of an estimator always
-        are; else each sample is drawn from on its own
-    strata : one label per row; every resample has as many rows of each as the sample
-    weights : whole numbers: a row of weight 3 counts as three equal rows
-    vectorized : whether `what` takes many resamples at once: arrays [..., n] and axis=-1 (samples of one dimension)
-    stderr : for the studentised interval: a function of the samples that returns the standard error of the statistic
-        (with axis=-1 too if `vectorized`), or a number of resamples to draw from every resample
-    bca : whether to compute the jackknife that the BCa interval needs
-    n_resamples : R
-    level : of the intervals
-    random_state : of the resamples, and of what the estimator leaves to chance
-    n_jobs : threads; they change no result, and help where the statistic releases the interpreter
-    verbose : 1 shows a progress bar
+    statistic : callable or estimator
+        Function of the samples that returns a number or an array, or an estimator.
+    *data : arrays or DataFrames
+        One or more samples with their rows along the first axis; X and y for an estimator.
+    of : str or callable, default=None
+        Result of the fitted estimator: an attribute ("coef_"), a method ("predict", "score") or a function of it.
+    at : Any, default=None
+        Arguments of the method: a table, or a tuple such as (X, y) for "score".
+    paired : bool, default=False
+        Whether the samples have common rows that are resampled together, as X and y of an estimator always are.
+    strata : array of shape (n_samples,), default=None
+        Stratum of each row; all resamples have as many rows of each stratum as the sample.
+    sample_weight : array of shape (n_samples,), default=None
+        Integers: a row of weight 3 counts as three equal rows.
+    vectorized : bool, default=False
+        Whether `statistic` takes many resamples at once: arrays of shape (..., n) and axis=-1, for 1-d samples.
+    stderr : callable or int, default=None
+        For the studentised interval: a function of the samples that returns the standard error of the statistic
+        (vectorized like it), or a number of resamples of every resample.
+    bca : bool, default=True
+        Whether to compute the jackknife for the BCa interval.
+    n_resamples : int, default=2000
+        Number of resamples.
+    level : float, default=0.95
+        Confidence level.
+    random_state : int or Generator, default=None
+        Seed of the resamples and of the estimator.
+    n_jobs : int, default=None
+        Number of threads; results do not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    Bootstrap
+        The statistic with its bias, standard error and confidence intervals.
 
     Examples
     --------
@@ -179,12 +226,12 @@ def bootstrap(
             f"n_resamples, and stderr if it is a number, must be at least 2, and level between 0 and 1; got "
             f"{n_resamples}, {stderr} and {level}."
         )
-    is_estimator = hasattr(what, "fit") and hasattr(what, "get_params")
-    samples = read_samples(data, bool(is_estimator or paired), strata, weights)
-    statistic = learned(what, of, at) if is_estimator else function_of_samples(what, of, at, samples, vectorized)
+    is_estimator = hasattr(statistic, "fit") and hasattr(statistic, "get_params")
+    samples = read_samples(data, bool(is_estimator or paired), strata, sample_weight)
+    computed = result_of_fit if is_estimator else partial(function_of_samples, samples=samples, vectorized=vectorized)
     measure = function_of_samples(stderr, None, None, samples, vectorized) if callable(stderr) else None
     nested = None if callable(stderr) else stderr
-    turn = _Turn(statistic, samples, int(member_seeds(random_state, 1)[0]), nested, measure)
+    turn = _Turn(computed(statistic, of, at), samples, int(member_seeds(random_state, 1)[0]), nested, measure)
     return _run(turn, n_resamples, level, bca, n_threads(n_jobs, 2**62), verbose)
 
 
@@ -197,11 +244,11 @@ class _Turn(NamedTuple):
     statistic: Statistic
     samples: Samples
     entropy: int
-    nested: int | None  # resamples of every resample, for its standard error
+    nested: int | None  # resamples of every resample for its standard error
     stderr: Statistic | None  # or a function for it
 
     def __call__(self, first: int, rows: tuple[Rows, ...]) -> tuple[Floats, Floats | None]:
-        """[n, ...] both, for row numbers [n, size]; `first` counts the resamples before, for the seeds."""
+        """Both [n, ...] for row indices [n, size]; `first` is the number of the first resample, for the seeds."""
         values = self.evaluate(self.statistic, first, rows)
         if self.stderr is not None:
             return values, self.evaluate(self.stderr, first, rows)
@@ -215,7 +262,7 @@ class _Turn(NamedTuple):
         return values, np.array(errors)
 
     def evaluate(self, statistic: Statistic, first: int | None, rows: tuple[Rows, ...]) -> Floats:
-        """[n, ...]; the first is the resample of that number, None gives all of them the seed of the sample itself."""
+        """Statistics [n, ...]; `first` is the number of the first resample, None for the seed of the sample itself."""
         if statistic.is_many:
             return np.asarray(statistic.of(self.samples.take(rows), 0), np.float64)
         found: list[Any] = []
@@ -239,7 +286,7 @@ def _run(turn: _Turn, n_resamples: int, level: float, bca: bool, threads: int, v
 
 
 def _resample(turn: _Turn, n_resamples: int, threads: int, tick: Callable[[str], None]) -> tuple[Floats, Floats | None]:
-    """Replicates and their standard errors. Rows are drawn here, one batch after the other: threads change nothing."""
+    """Replicates and their standard errors; rows are drawn in batches, independently of the number of threads."""
     rng = np.random.default_rng(turn.entropy)
     found: list[tuple[Floats, Floats | None]] = []
     for first, n in _batches(n_resamples, max(1, CELLS // sum(turn.samples.sizes))):
@@ -258,9 +305,9 @@ def _resample(turn: _Turn, n_resamples: int, threads: int, tick: Callable[[str],
 
 
 def _jackknife(turn: _Turn, threads: int, tick: Callable[[str], None]) -> tuple[Floats, ...]:
-    """For every sample the statistic without one row after the other, or one group of many rows.
+    """For every sample, the statistic without each row or group of rows.
 
-    Every fit has the seed of the one on the whole sample: what is left to chance must not look like influence.
+    All fits have the seed of the one on the whole sample, so that randomness does not count as influence.
     """
     sizes = turn.samples.sizes
     found: list[Floats] = []
@@ -277,7 +324,7 @@ def _jackknife(turn: _Turn, threads: int, tick: Callable[[str], None]) -> tuple[
 
 
 def _left_out(turn: _Turn, size: int) -> Iterator[Rows]:
-    """Row numbers [n, kept] of the jackknife, many at once where the statistic takes them."""
+    """Row indices [n, kept] of the jackknife, many at once for a vectorized statistic."""
     if size > JACKKNIFE:  # groups at random, since rows may be sorted
         group = np.random.default_rng(turn.entropy).permutation(size) % JACKKNIFE
         for g in range(JACKKNIFE):
@@ -289,13 +336,13 @@ def _left_out(turn: _Turn, size: int) -> Iterator[Rows]:
 
 
 def _batches(n: int, size: int) -> Iterator[tuple[int, int]]:
-    """First and number of each."""
+    """First element and size of each batch."""
     for first in range(0, n, size):
         yield first, min(size, n - first)
 
 
 def _without_failures(found: Bootstrap) -> Bootstrap:
-    """Resamples whose statistic is nan or infinite are left out, and said."""
+    """Leave out resamples whose statistic is not finite, with a warning."""
     n = len(found.replicates)
     whole = np.flatnonzero(np.isfinite(found.replicates.reshape(n, -1)).all(axis=1))
     if whole.size == n:

@@ -1,7 +1,7 @@
 """Intervals around the predictions of a regression model, without normality.
 
-    confidence interval   holds f(x) = E[y | x]
-    prediction interval   holds a new y at x: the noise of y comes on top
+    confidence interval   for f(x) = E[y | x]
+    prediction interval   for a new y at x, which has noise in addition
 
 By normal theory, for least squares on a design of p columns (polynomials of x) and normal noise:
 
@@ -13,17 +13,17 @@ to 6.4): every resample gives f*, refitted, and a noise e* from the residuals, a
     f* - f^          is to f^ as f^ is to the truth, so f^ - quantiles of it is the confidence interval
     f* - (f^ + e*)   is to f^ as f^ is to a new y, so f^ - quantiles of it is the prediction interval
 
-    residual   y* = f^(x_i) + e*_i at the same rows: the noise is the same everywhere
-    pairs      rows (x_i, y_i) are drawn: the spread of f* is right even if the noise is not the same everywhere
+    residual   y* = f^(x_i) + e*_i at the same rows, for homoscedastic noise
+    pairs      rows (x_i, y_i) are resampled, for a variance of f* that is valid for heteroscedastic noise too
 
-Least squares is studentised: errors are counted in units of what the resample itself believes them to be, as t does,
-which is the s* of its residuals, or for pairs the standard error of f*(x) that holds whatever the noise (White 1980).
+Least squares is studentised: errors are divided by the standard error of the resample, the s* of its residuals, or for
+pairs the heteroscedasticity-consistent standard error of f*(x) (White 1980).
 
-Residuals of the rows that a model was fitted on are too small. Those of least squares are divided by sqrt(1 - h_i),
-which makes their variance that of the noise. For any other model they come from cross-validation. They hold the error
-of the model too, so that prediction intervals of flexible models are rather too wide than too narrow. In all residuals
-the error of the fit smooths what is sharp in the noise: an interval of skewed noise is a little wide on its short side.
-No interval here knows the bias of a model.
+Residuals of training rows are too small. Those of least squares are divided by sqrt(1 - h_i), which gives them the
+variance of the noise. For other models they come from cross-validation and include the error of the model, so that
+prediction intervals of flexible models are too wide rather than too narrow. The error of the fit also smooths the
+distribution of the residuals: intervals of skewed noise are slightly too wide on their short side. The bias of a model
+is not taken into account.
 """
 
 from __future__ import annotations
@@ -53,24 +53,40 @@ from committee.theory.intervals import Interval
 Kind = Literal["residual", "pairs"]
 
 NOISES, CELLS = 20, 4_000_000
-"""Draws of the noise for every refit, which cost next to nothing beside it, and numbers that these may take in all."""
+"""Samples of the noise for every refit, and the maximum of their total size."""
 
 FOLDS = 10
-"""Of the cross-validation that residuals come from."""
+"""Folds of the cross-validation for the residuals."""
 
 
 class PredictionInterval(NamedTuple):
-    """Predictions at new rows, where their means lie and where new values of y will."""
+    """Predictions for new rows with confidence and prediction intervals.
 
-    X: Any  # [m, d], the new rows
-    prediction: Floats  # [m]
-    mean: Interval  # confidence interval of E[y | x], [m] each
-    new: Interval  # prediction interval of y, [m] each
+    Attributes
+    ----------
+    X : array or DataFrame of shape (n_new, n_features)
+        The new rows.
+    prediction : ndarray of shape (n_new,)
+        Predictions.
+    mean : Interval
+        Confidence intervals of E[y | x].
+    new : Interval
+        Prediction intervals of y.
+    level : float
+        Level of the intervals.
+    kind : {"normal", "residual", "pairs"}
+        Method.
+    """
+
+    X: Any
+    prediction: Floats
+    mean: Interval
+    new: Interval
     level: float
-    kind: str  # "normal", "residual" or "pairs"
+    kind: str
 
     def to_table(self) -> ResultTable:
-        """One line per new row."""
+        """One row per new row."""
         return ResultTable(
             {
                 "prediction": self.prediction,
@@ -86,13 +102,51 @@ class PredictionInterval(NamedTuple):
 
 
 def polynomial_regression(degree: int) -> Any:
-    """Least squares on the powers and products of the variables up to a degree."""
+    """Least squares on the powers and products of the features up to a degree.
+
+    Parameters
+    ----------
+    degree : int
+        Maximum degree.
+
+    Returns
+    -------
+    pipeline : Pipeline
+        `PolynomialFeatures` and `LinearRegression`.
+
+    Examples
+    --------
+    >>> from committee.evaluation import polynomial_regression
+    >>> model = polynomial_regression(2).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 4.0])
+    >>> model.predict([[3.0]]).round(6)
+    array([9.])
+    """
     return make_pipeline(PolynomialFeatures(degree), LinearRegression(fit_intercept=False))
 
 
 def normal_interval(estimator: Any, X: Any, y: Any, X_new: Any, *, level: float = 0.95) -> PredictionInterval:
-    """The intervals of normal theory, for least squares: a `LinearRegression`, alone or behind `PolynomialFeatures`.
+    """Compute confidence and prediction intervals of least squares by normal theory.
 
+    Parameters
+    ----------
+    estimator : LinearRegression or Pipeline
+        Least squares, optionally after `PolynomialFeatures`.
+    X : array of shape (n_samples, n_features)
+        Training rows.
+    y : array of shape (n_samples,)
+        Target.
+    X_new : array of shape (n_new, n_features)
+        Rows to predict.
+    level : float, default=0.95
+        Level of the intervals.
+
+    Returns
+    -------
+    PredictionInterval
+        Predictions and intervals.
+
+    Examples
+    --------
     >>> x = np.arange(8.0).reshape(-1, 1)
     >>> found = normal_interval(LinearRegression(), x, [1, 3, 2, 4, 6, 5, 7, 9], [[10.0]])
     >>> found.prediction.round(2), found.mean.low.round(2), found.new.low.round(2)
@@ -102,7 +156,7 @@ def normal_interval(estimator: Any, X: Any, y: Any, X_new: Any, *, level: float 
     problem = _least_squares(estimator, X, _target(X, y), X_new)
     if problem is None:
         raise ValueError(
-            f"Normal theory is for least squares, LinearRegression alone or behind PolynomialFeatures; got "
+            f"normal_interval is for LinearRegression, alone or after PolynomialFeatures; got "
             f"{type(estimator).__name__}: use bootstrap_interval."
         )
     s, h = problem.deviation(problem.y), np.sum(problem.Q_new**2, axis=1)
@@ -127,20 +181,35 @@ def bootstrap_interval(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> PredictionInterval:
-    """Confidence and prediction intervals of any regressor by the bootstrap.
+    """Compute confidence and prediction intervals of any regressor by the bootstrap.
 
     Parameters
     ----------
-    estimator : a regressor; least squares (`LinearRegression`, `polynomial_regression`) is refitted in one go
-    X, y : a table and its target
-    X_new : rows to predict
-    kind : {"residual", "pairs"}
-        What is drawn: residuals, for noise that is the same everywhere, or rows.
-    n_resamples : refits
-    level : of both intervals
-    random_state : of the resamples, and of what the estimator leaves to chance
-    n_jobs : refits side by side; it changes no result
-    verbose : 1 shows a progress bar
+    estimator : estimator
+        A regressor; refits of least squares (`LinearRegression`, `polynomial_regression`) are vectorized.
+    X : array or DataFrame of shape (n_samples, n_features)
+        Training rows.
+    y : array of shape (n_samples,)
+        Target.
+    X_new : array or DataFrame of shape (n_new, n_features)
+        Rows to predict.
+    kind : {"residual", "pairs"}, default="residual"
+        What is resampled: residuals, for homoscedastic noise, or rows.
+    n_resamples : int, default=1000
+        Number of refits.
+    level : float, default=0.95
+        Level of both intervals.
+    random_state : int or Generator, default=None
+        Seed of the resamples and of the estimator.
+    n_jobs : int, default=None
+        Number of threads; results do not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    PredictionInterval
+        Predictions and intervals.
 
     Examples
     --------
@@ -171,7 +240,7 @@ def bootstrap_interval(
 
 
 class _Errors(NamedTuple):
-    """What the resamples say of the errors of a prediction, in units of a scale."""
+    """Errors of the predictions in the resamples, in units of a scale."""
 
     prediction: Floats  # [m]
     mean_errors: Floats  # [R, m], f* - f^
@@ -181,7 +250,7 @@ class _Errors(NamedTuple):
 
 
 def _draw_noise(residual: Floats, n_resamples: int, n_new: int, rng: np.random.Generator) -> Floats:
-    """[k, R, m] noise of new values, k draws for every refit."""
+    """Noise [k, R, m] of new values, k samples for every refit."""
     k = min(NOISES, max(1, CELLS // (n_resamples * n_new)))
     return residual[rng.integers(0, residual.size, (k, n_resamples, n_new))]
 
@@ -207,7 +276,7 @@ class _LeastSquares(NamedTuple):
 
 
 def _least_squares(estimator: Any, X: Any, y: Floats, X_new: Any) -> _LeastSquares | None:
-    """The problem where the estimator is ordinary least squares on fixed columns, else None."""
+    """The problem if the estimator is ordinary least squares on fixed columns, else None."""
     steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
     line = steps[-1]
     if type(line) is not LinearRegression or line.positive or len(steps) > 2:
@@ -216,9 +285,9 @@ def _least_squares(estimator: Any, X: Any, y: Floats, X_new: Any) -> _LeastSquar
         return None
     design, design_new = (_design(steps[:-1], line.fit_intercept, rows) for rows in (X, X_new))
     U, size, V = np.linalg.svd(design, full_matrices=False)
-    kept = size > 1e-10 * size[0]  # columns may repeat each other: many coefficients, one prediction
+    kept = size > 1e-10 * size[0]  # columns may be collinear
     if len(design) <= kept.sum():
-        raise ValueError(f"{len(design)} rows cannot tell {kept.sum()} coefficients and the noise: use fewer columns.")
+        raise ValueError(f"{len(design)} rows are too few for {kept.sum()} coefficients and the noise.")
     return _LeastSquares(U[:, kept], np.asarray(design_new @ (V[kept].T / size[kept]), np.float64), y)
 
 
@@ -244,7 +313,7 @@ def _refit_least_squares(problem: _LeastSquares, kind: Kind, n_resamples: int, r
         return _Errors(prediction, mean_errors / stderrs, (mean_errors - noise).reshape(-1, m), scale)
     drawn = fitted + residual[rows]
     s = problem.deviation(drawn)[:, np.newaxis]
-    s = np.where(s > 0.0, s, 1.0)  # no residual at all: nothing to count in
+    s = np.where(s > 0.0, s, 1.0)  # all residuals are 0
     mean_errors = (drawn @ Q) @ Q_new.T - prediction
     scale = float(problem.deviation(y))
     return _Errors(prediction, mean_errors / s, ((mean_errors - noise) / s).reshape(-1, m), scale, scale)
@@ -275,7 +344,7 @@ def _weighted_fits(problem: _LeastSquares, rows: NDArray[np.int64]) -> tuple[Flo
 
 
 class _Model(NamedTuple):
-    """A regressor, the rows it learns from and those it predicts."""
+    """A regressor with its training rows and the rows to predict."""
 
     estimator: Any
     X: Any
@@ -313,7 +382,7 @@ def _refit(model: _Model, kind: Kind, n_resamples: int, rng: np.random.Generator
 
 
 def _out_of_fold(model: _Model, seed: int) -> Floats:
-    """y minus the prediction of a model that did not see the row."""
+    """Out-of-fold residuals."""
     residual = np.empty(model.y.size)
     for train, test in KFold(min(FOLDS, model.y.size), shuffle=True, random_state=seed).split(model.y):
         held_out = take_rows(model.X, test)
@@ -326,7 +395,7 @@ def _target(X: Any, y: Any) -> Floats:
     if target.ndim != 1:
         raise ValueError(f"y has {target.shape[1]} columns: pass one of them at a time.")
     if target.size < 3:
-        raise ValueError(f"{target.size} rows say nothing of their noise: pass more.")
+        raise ValueError(f"At least 3 rows are needed; got {target.size}.")
     return target
 
 

@@ -1,11 +1,10 @@
-"""Boosting against bagging against forests against one tree: which reduces bias, and which variance.
+"""Bias and variance of boosting, bagging, forests and single trees.
 
-What S2 says: an average keeps the bias of its members and lowers their variance, so bagging and forests take deep
-trees, which have little bias and much variance. Boosting adds members that mend what is still wrong, so it lowers the
-bias of small trees, which have little variance to begin with.
+An average has the bias of its members and a lower variance, so bagging and forests use deep trees, which have a small
+bias and a large variance. Boosting adds members that correct the current errors, which reduces the bias of small trees.
 
-All models learn from the same training sets and are judged on the same rows, so that differences are paired. Every
-ensemble is compared with a single tree of the kind that it is made of.
+All models are fitted on the same training sets and evaluated on the same rows, so that differences are paired. Every
+ensemble is compared with a single tree like its members.
 """
 
 from __future__ import annotations
@@ -39,24 +38,32 @@ from committee.gradient_boosting.estimators import GradientBoostingClassifier, G
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-MADE_OF = {
+SINGLE_TREE = {
     "bagging": "full tree",
     "random forest": "full tree",
     "AdaBoost": "stump",
     "AdaBoost.R2": "small tree",
     "gradient boosting": "small tree",
 }
-"""Ensemble -> a single tree such as its members are."""
+"""A single tree like the members of each ensemble."""
 
-SURE = 2.0
-"""A difference of so many standard errors is one."""
+SIGNIFICANT = 2.0
+"""Standard errors from which a difference is significant."""
 
 
 class BiasVarianceComparison(NamedTuple):
-    """Bias and variance of several models, from the same training sets on the same rows."""
+    """Bias and variance of several models, from the same training sets and test rows.
+
+    Attributes
+    ----------
+    results : dict of str to BiasVariance
+        Results by the name of the model.
+    against : dict of str to str
+        The model that each model is compared with.
+    """
 
     results: dict[str, BiasVariance]
-    against: dict[str, str]  # model -> the one it is compared with
+    against: dict[str, str]
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -67,12 +74,12 @@ class BiasVarianceComparison(NamedTuple):
         second = self.against.get(model) if other is None else other
         for name in (model, second):
             if name not in self.results:
-                raise ValueError(f"No model {name!r} to compare; there are: {', '.join(self.results)}.")
+                raise ValueError(f"No model {name!r}; available: {', '.join(self.results)}.")
         return as_mean(self.results[model].find(part).minus(self.results[str(second)].find(part)))
 
     @property
     def verdict(self) -> str:
-        """What every ensemble does to bias and variance of the tree it is made of, a line each."""
+        """Changes of bias and variance by each model, one line each."""
         lines: list[str] = []
         for model, other in self.against.items():
             words = [_change(part, self.difference(model, part)) for part in ("bias", "variance", "error")]
@@ -83,10 +90,7 @@ class BiasVarianceComparison(NamedTuple):
         return self.verdict
 
     def to_table(self) -> ResultTable:
-        """One line per model.
-
-        Parts with their standard errors, and their change against the model named in ``against``.
-        """
+        """One row per model: the parts with their standard errors, and their changes from the model in `against`."""
         first = next(iter(self.results.values()))
         columns: dict[str, list[Any]] = {"model": list(self.results)}
         for part in first.names:
@@ -117,20 +121,41 @@ def compare_bias_variance(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> BiasVarianceComparison:
-    """Which ensemble reduces bias and which variance, on a simulation or on one's own table.
+    """Compare bias and variance of ensembles and single trees on a simulation or a table.
 
     Parameters
     ----------
-    X : a `Simulation` of `committee.datasets`, or a table
-    y : the target of the table; None for a simulation
-    models : name -> estimator; None takes single trees, bagging, a forest, AdaBoost and gradient boosting
-    against : model -> the one it is compared with, or the name of one that all others are compared with; None takes the
-        tree that an ensemble is made of, or the first of one's own models
-    task : {"auto", "classification", "regression"}
-        What y is, where `models` is None; "auto" takes strings, bools and whole numbers of at most 20 values for
+    X : Simulation, or array or DataFrame of shape (n_samples, n_features)
+        A simulation of `committee.datasets`, or a table.
+    y : array of shape (n_samples,), default=None
+        Target of the table; None for a simulation.
+    models : dict of str to estimator, default=None
+        Models by name; None for single trees, bagging, a random forest, AdaBoost and gradient boosting.
+    against : str or dict of str to str, default=None
+        The model that all others, or each of them, is compared with. None for a single tree like the members of the
+        ensemble, or the first of `models`.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Task if `models` is None; "auto" treats strings, booleans and integers of at most 20 distinct values as
         classes.
-    n_sets, n_train, n_test, random_state, n_jobs, verbose : as in `bias_variance`
-    n_estimators : members of the ensembles, where `models` is None
+    n_sets : int, default=50
+        Number of training sets.
+    n_train : int, default=None
+        Rows of a training set, as in `bias_variance`.
+    n_test : int, default=1000
+        Test rows of a simulation.
+    n_estimators : int, default=100
+        Members of the ensembles if `models` is None.
+    random_state : int or Generator, default=None
+        Seed of the training sets and of the models.
+    n_jobs : int, default=None
+        Number of threads; results do not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    BiasVarianceComparison
+        Results of the models and their differences.
 
     Examples
     --------
@@ -142,7 +167,7 @@ def compare_bias_variance(
     chosen = default_models(_read_task(X, y, task), n_estimators) if models is None else dict(models)
     tasks = {task_of(model) for model in chosen.values()}
     if len(tasks) != 1:
-        raise ValueError("models must be one estimator at least, and all classifiers or all regressors.")
+        raise ValueError("models must have at least one estimator, and be all classifiers or all regressors.")
     pairs = _read_against(against, chosen, models is None)
     seeds = draw_seeds(random_state, n_sets)
     source = make_source(X, y, next(iter(chosen.values())), n_train=n_train, n_test=n_test, seed=int(seeds[0]))
@@ -156,7 +181,7 @@ def compare_bias_variance(
 
 
 def default_models(task: Task, n_estimators: int = 100) -> dict[str, Any]:
-    """Single trees, and the ensembles that are made of them."""
+    """Single trees and ensembles of them."""
     small: dict[str, Any] = {
         "n_estimators": n_estimators,
         "learning_rate": 0.1,
@@ -176,7 +201,7 @@ def default_models(task: Task, n_estimators: int = 100) -> dict[str, Any]:
     return {
         "full tree": DecisionTreeRegressor(),
         "bagging": BaggingRegressor(n_estimators=n_estimators),
-        # a forest of S1 and S2 looks at a third of the variables in every node; at all of them it would be bagging
+        # with all features it would be bagging
         "random forest": RandomForestRegressor(n_estimators=n_estimators, max_features=1 / 3),
         "small tree": DecisionTreeRegressor(max_depth=3),
         "AdaBoost.R2": AdaBoostRegressor(n_estimators=n_estimators),
@@ -185,8 +210,8 @@ def default_models(task: Task, n_estimators: int = 100) -> dict[str, Any]:
 
 
 def _change(part: str, change: Mean) -> str:
-    if abs(change.value) <= SURE * change.stderr:
-        return f"{part} within chance ({change.value:+.4g} ± {change.stderr:.2g})"
+    if abs(change.value) <= SIGNIFICANT * change.stderr:
+        return f"{part} not significantly different ({change.value:+.4g} ± {change.stderr:.2g})"
     return f"{'less' if change.value < 0.0 else 'more'} {part} ({change.value:+.4g} ± {change.stderr:.2g})"
 
 
@@ -203,10 +228,10 @@ def _read_against(
 ) -> dict[str, str]:
     if against is None:
         if is_default:
-            return {model: MADE_OF[model] for model in models if model in MADE_OF}
+            return {model: SINGLE_TREE[model] for model in models if model in SINGLE_TREE}
         against = next(iter(models))
     pairs = {name: against for name in models if name != against} if isinstance(against, str) else dict(against)
     unknown = {name for pair in pairs.items() for name in pair} - set(models)
     if unknown:
-        raise ValueError(f"against names {', '.join(sorted(unknown))}, and there are: {', '.join(models)}.")
+        raise ValueError(f"against has unknown models: {', '.join(sorted(unknown))}; available: {', '.join(models)}.")
     return pairs

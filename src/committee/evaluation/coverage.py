@@ -1,4 +1,4 @@
-"""How often an interval holds what it is meant to hold: its coverage, measured on data whose truth is known."""
+"""Coverage of intervals, estimated on simulated data."""
 
 from __future__ import annotations
 
@@ -15,28 +15,41 @@ from committee.base.threads import n_threads, run
 
 
 class Coverage(NamedTuple):
-    """What became of the targets in every repeat; there is one target, or an array of them."""
+    """Whether intervals contain their targets, in every repeat.
 
-    held: Floats  # [repeats, targets], 1 where the interval holds the target, else 0
-    below: Floats  # [repeats, targets], 1 where the target lies below the interval
-    above: Floats  # [repeats, targets]
-    width: Floats  # [repeats, targets], of the intervals
+    Attributes
+    ----------
+    covered : ndarray of shape (n_repeats, n_targets)
+        1 if the interval contains the target, else 0.
+    below : ndarray of shape (n_repeats, n_targets)
+        1 if the target is below the interval, else 0.
+    above : ndarray of shape (n_repeats, n_targets)
+        1 if the target is above the interval, else 0.
+    width : ndarray of shape (n_repeats, n_targets)
+        Widths of the intervals.
+    """
+
+    covered: Floats
+    below: Floats
+    above: Floats
+    width: Floats
 
     @property
-    def share(self) -> Mean:
-        """Share of the targets inside, with its standard error over the repeats."""
-        shares = self.held.mean(axis=1)
-        return Mean(float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(shares.size)))
+    def coverage(self) -> Mean:
+        """Fraction of the targets that are covered, with its standard error over the repeats."""
+        fractions = self.covered.mean(axis=1)
+        return Mean(float(fractions.mean()), float(fractions.std(ddof=1) / np.sqrt(fractions.size)))
 
     @property
-    def shares(self) -> Floats:
-        """[targets], share of the repeats that hold each of them."""
-        return self.held.mean(axis=0)
+    def target_coverage(self) -> Floats:
+        """Fraction of the repeats in which each target is covered."""
+        return self.covered.mean(axis=0)
 
     def __str__(self) -> str:
         return (
-            f"holds {100 * self.share.value:.1f} ± {100 * self.share.stderr:.1f} %, {100 * self.below.mean():.1f} % "
-            f"lie below and {100 * self.above.mean():.1f} % above; mean width {self.width.mean():.4g}"
+            f"coverage {100 * self.coverage.value:.1f} ± {100 * self.coverage.stderr:.1f} %, "
+            f"{100 * self.below.mean():.1f} % below and {100 * self.above.mean():.1f} % above; mean width "
+            f"{self.width.mean():.4g}"
         )
 
 
@@ -49,16 +62,27 @@ def measure_coverage(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Coverage:
-    """Draw data, compute an interval, see whether it holds its target; many times.
+    """Estimate the coverage of an interval by simulation.
 
     Parameters
     ----------
-    interval : function of the data, and of a seed by the name random_state, that returns (low, high)
-    draw : function of a random generator that returns the data (a tuple) and the target, a number or an array
-    n_repeats : data sets
-    random_state : of the data and of the intervals
-    n_jobs : repeats side by side; it changes no result
-    verbose : 1 shows a progress bar
+    interval : callable
+        Function of the data and of `random_state` that returns (low, high).
+    draw : callable
+        Function of a NumPy random generator that returns the data, as a tuple, and the target, a number or an array.
+    n_repeats : int, default=1000
+        Number of data sets.
+    random_state : int or Generator, default=None
+        Seed of the data and of the intervals.
+    n_jobs : int, default=None
+        Number of threads; results do not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    Coverage
+        Whether the intervals contain the targets, and their widths.
 
     Examples
     --------
@@ -66,10 +90,10 @@ def measure_coverage(
     ...     half = 1.96 * x.std(ddof=1) / np.sqrt(x.size)
     ...     return x.mean() - half, x.mean() + half
     >>> print(measure_coverage(interval, lambda rng: ((rng.normal(size=10),), 0.0), random_state=0))
-    holds 91.8 ± 0.9 %, 3.8 % lie below and 4.4 % above; mean width 1.218
+    coverage 91.8 ± 0.9 %, 3.8 % below and 4.4 % above; mean width 1.218
     """
     if n_repeats < 2:
-        raise ValueError(f"n_repeats must be at least 2, for a standard error; got {n_repeats}.")
+        raise ValueError(f"n_repeats must be at least 2; got {n_repeats}.")
 
     def turn(seed: int) -> Floats:
         rng = np.random.default_rng(seed)

@@ -158,6 +158,16 @@ def group_folds(groups: Indices, n_folds: int, seed: int, codes: Indices | None 
     return [Split(*map(_as_indices, pair)) for pair in splitter.split(groups, codes, groups)]
 
 
+def shuffle_by_class(codes: Indices, seed: int) -> Indices:
+    """All rows in random order, class by class: every k-th of them has the class frequencies of all.
+
+    >>> shuffle_by_class(np.array([0, 1, 0, 1]), 0).tolist()
+    [2, 0, 1, 3]
+    """
+    shuffled = np.random.default_rng(seed).permutation(codes.size)
+    return shuffled[np.argsort(codes[shuffled], kind="stable")]
+
+
 def forward_stretches(times: NDArray[Any], n_folds: int, fraction: float = 0.0) -> Indices:
     """Cut the rows into stretches of time with about as many rows each; rows of one time stay together.
 

@@ -213,7 +213,7 @@ def restore(tensors: Mapping[str, NDArray[Any]], text: str) -> Restored:
     is_allowed = n_listed <= min(LONGEST_DIRECTORY, _allowed(tensors[DIRECTORY].size))
     _need(is_allowed and sizes.n_bytes <= _allowed(data.size), "it declares more than its bytes can hold")
     listed = parse_json(_inflate(tensors[DIRECTORY], n_listed).tobytes())
-    _need(isinstance(listed, dict) and listed.keys() == {"groups", "state"}, "its directory is not what it must be")
+    _need(isinstance(listed, dict) and listed.keys() == {"groups", "state"}, "its directory is invalid")
     _need(isinstance(listed["groups"], list) and isinstance(listed["state"], str), "its directory has no groups")
     groups = [_read_group(entry) for entry in listed["groups"]]
     _need(sum(group.n_bytes for group in groups) == sizes.n_bytes, "its arrays have other sizes than it declares")
@@ -263,7 +263,7 @@ N_NUMBERS = {"planes": 0, "codes": 1, "steps": 2}
 
 
 def _read_group(entry: Any) -> _Listed:
-    _need(isinstance(entry, list) and len(entry) == 5, "a group of arrays is not what it must be")
+    _need(isinstance(entry, list) and len(entry) == 5, "a group of arrays is invalid")
     dtype, members, form, numbers, pieces = entry
     _need(isinstance(dtype, str) and dtype in DTYPES, "a group of arrays has an unknown dtype")
     _need(isinstance(form, str) and form in N_NUMBERS, "a group of arrays has an unknown form")
@@ -275,7 +275,7 @@ def _read_group(entry: Any) -> _Listed:
         _need(_is_shape(member[1]), f"the array {member[0]!r:.80} has an impossible shape")
     for piece in pieces:
         is_piece = isinstance(piece, list) and len(piece) == 2 and is_count(piece[0]) and type(piece[1]) is bool
-        _need(is_piece, "a piece of a group is not what it must be")
+        _need(is_piece, "a piece of a group is invalid")
     return _Listed(
         dtype,
         [(name, tuple(shape)) for name, shape in members],

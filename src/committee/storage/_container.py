@@ -127,7 +127,7 @@ def read_header(file: BinaryIO) -> Header:
     if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
         raise ModelFileError("This is no model file of committee: it has no texts that describe it.")
     if "header_sha256" not in metadata:
-        raise ModelFileError("This safetensors file holds no model of committee.")
+        raise ModelFileError("The safetensors file is not a model file of committee.")
     n_bytes = size - 8 - length
     directory = {name: _read_entry(name, entry) for name, entry in listed.items()}
     _check_places(directory, n_bytes)
@@ -164,13 +164,13 @@ def is_count(value: object, most: int = 2**62) -> bool:
 
 def _read_entry(name: str, entry: Any) -> Tensor:
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
-        raise ModelFileError(f"The directory entry of the array {name!r:.80} is not what it must be.")
+        raise ModelFileError(f"The directory entry of the array {name!r:.80} is invalid.")
     dtype, shape, place = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise ModelFileError(f"The array {name!r:.80} has the unknown dtype {dtype!r:.40}.")
     for numbers, n in ((shape, MAX_DIMENSIONS), (place, 2)):
         if not isinstance(numbers, list) or len(numbers) > n or not all(is_count(number) for number in numbers):
-            raise ModelFileError(f"The shape or the place of the array {name!r:.80} is not what it must be.")
+            raise ModelFileError(f"The shape or the place of the array {name!r:.80} is invalid.")
     if len(place) != 2 or math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize != place[1] - place[0]:
         raise ModelFileError(f"The array {name!r:.80} does not have the size that its shape says.")
     return Tensor(dtype, tuple(shape), *place)

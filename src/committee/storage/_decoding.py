@@ -59,7 +59,7 @@ class Decoder:
 
     def __init__(self, state: Any, tensors: Mapping[str, NDArray[Any]], allowed: Allowed) -> None:
         if not isinstance(state, dict) or state.keys() != {"classes", "table", "model"}:
-            raise ModelFileError("The description of the model in the file is not what it must be.")
+            raise ModelFileError("The description of the model in the file is invalid.")
         _need(isinstance(state["table"], list) and isinstance(state["classes"], list), "a list of entries is missing")
         self.state, self.tensors, self.allowed = state, tensors, allowed
         self.classes = [_read_class(entry) for entry in state["classes"]]
@@ -229,7 +229,7 @@ class Decoder:
 
     def make_thin(self, shape: Any, bits: Any, numbers: Any, layout: Any) -> NDArray[Any]:
         stored, number = self._tensor(bits, "|u1"), self._tensor(numbers, "<f8")
-        _need(stored.ndim == number.ndim == 1, "an array of few numbers is not what it must be")
+        _need(stored.ndim == number.ndim == 1, "an array of few numbers is invalid")
         is_shape = (
             isinstance(shape, list) and len(shape) == 2 and all(is_count(length, 8 * stored.size) for length in shape)
         )
@@ -244,7 +244,7 @@ class Decoder:
     def _shape(self, shape: Any) -> tuple[int, ...]:
         """Of an array that has few bytes or none in the file."""
         is_shape = isinstance(shape, list) and len(shape) <= 32 and all(is_count(length) for length in shape)
-        _need(is_shape, "the shape of an array is not what it must be")
+        _need(is_shape, "the shape of an array is invalid")
         n_stored = sum(array.nbytes for array in self.tensors.values())
         _need(math.prod(max(length, 1) for length in shape) <= n_stored + (1 << 20), "an array is larger than the file")
         return tuple(shape)
@@ -277,7 +277,7 @@ class Decoder:
         text, end = self._tensor(tensor, "|u1"), self._tensor(ends, "<i8")
         dimensions = self._shape(shape)
         is_sound = end.ndim == text.ndim == 1 and end.size == math.prod(dimensions) and is_count(width, 1 << 24)
-        _need(is_sound, "an array of texts is not what it must be")
+        _need(is_sound, "an array of texts is invalid")
         first = np.concatenate([[0], end])
         _need(np.all(np.diff(first) >= 0) and int(first[-1]) == text.size, "the texts of an array overlap")
         data = text.tobytes()

@@ -1,15 +1,15 @@
-"""Models in files: `save_model`, `load_model`, `inspect_model`.
+"""Model files: `save_model`, `load_model`, `inspect_model`.
 
-A model file is a safetensors file (container.py). Its texts are
+A model file is a safetensors file (`_container.py`) with the metadata
 
     format            "committee model"
-    format_version    the number of the format, for all versions
-    summary           JSON: what the model is, for people and for `inspect_model`
-    state             JSON: all of the model but its arrays (encoding.py); in a compressed file it is with the arrays
-    compression       JSON: the sizes that a compressed file takes when it is read (compression.py)
-    notes             JSON: texts that whoever saved the model put in, by name
+    format_version    version of the format
+    summary           JSON: description of the model for `inspect_model`
+    state             JSON: the model without its arrays (`_encoding.py`); in a compressed file it is among the arrays
+    compression       JSON: sizes of the uncompressed parts (`_compression.py`)
+    notes             JSON: metadata of the user
 
-No code is in it and none is run to read it, and nothing is used before it was checked (decoding.py, checks.py).
+A model file has no code, and its contents are checked before they are used (`_decoding.py`, `_checks.py`).
 """
 
 from __future__ import annotations
@@ -41,17 +41,59 @@ FORMAT = "committee model"
 FORMAT_VERSION = 2
 
 MAX_SHOWN = 1000
-"""Names and classes in the summary."""
+"""Maximum number of names and classes in the summary."""
 
 PACKED_ONLY, MEASURES = ("packed.trees", "packed.lost-members"), "packed.node-measures"
-"""Types that stand for members in prediction-only files; with measures of the nodes, in compact ones."""
+"""Types of members in prediction-only files, and the one that compact files have in addition."""
 
-LONGEST_SHOWN = 500
-"""Letters of a parameter in the summary."""
+MAX_LENGTH = 500
+"""Maximum length of a parameter in the summary."""
 
 
 class ModelInfo(NamedTuple):
-    """What the header of a model file says; nothing of the model itself was read."""
+    """Description of a model in its file, from the header.
+
+    Attributes
+    ----------
+    path : str
+        Path of the file.
+    n_bytes : int
+        Size of the file.
+    n_arrays : int
+        Number of arrays.
+    format_version : int
+        Version of the file format.
+    library_version : str
+        Version of committee that wrote the file.
+    model_class : str
+        Class of the model.
+    parameters : dict
+        Parameters of the model.
+    n_features : int or None
+        Number of features.
+    feature_names : list of str or None
+        Names of the features.
+    feature_types : list of {"number", "category"} or None
+        Types of the features.
+    classes : list or None
+        Class labels; None for regression.
+    n_members : int or None
+        Number of members of an ensemble.
+    history : dict or None
+        Number of iterations, columns and last row of `history_`.
+    is_prediction_only : bool
+        Whether the file was saved with `prediction_only=True`.
+    foreign : list of str
+        Classes that `load_model` needs in `trusted`.
+    functions : list of str
+        Functions that `load_model` needs in `functions`.
+    versions : dict of str to str
+        Versions of the libraries that wrote the file.
+    data_sha256 : str
+        Checksum of the arrays.
+    metadata : dict of str to str
+        Metadata of `save_model`.
+    """
 
     path: str
     n_bytes: int
@@ -62,25 +104,25 @@ class ModelInfo(NamedTuple):
     parameters: dict[str, Any]
     n_features: int | None
     feature_names: list[str] | None
-    feature_types: list[str] | None  # "number" or "category"
+    feature_types: list[str] | None
     classes: list[Any] | None
     n_members: int | None
-    history: dict[str, Any] | None  # number of rounds, names of the columns, the last round
+    history: dict[str, Any] | None
     is_prediction_only: bool
-    foreign: list[str]  # classes that need trusted=[...]
-    functions: list[str]  # functions that load_model needs
-    versions: dict[str, str]  # of the libraries it was written with
+    foreign: list[str]
+    functions: list[str]
+    versions: dict[str, str]
     data_sha256: str
-    metadata: dict[str, str]  # texts that whoever saved the model put in
+    metadata: dict[str, str]
 
 
-TOLD = {
+SUMMARY_NAMES = {
     "library_version": "library", "model_class": "class", "parameters": "parameters", "n_features": "n_features",
     "feature_names": "feature_names", "feature_types": "feature_types", "classes": "classes", "n_members": "n_members",
     "history": "history", "is_prediction_only": "prediction_only", "foreign": "foreign", "functions": "functions",
     "versions": "versions",
 }  # fmt: skip
-"""Fields of ModelInfo, and where the summary has them."""
+"""Fields of ModelInfo and their names in the summary."""
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -96,26 +138,39 @@ def save_model(
     foreign: bool = False,
     metadata: Mapping[str, str] | None = None,
 ) -> ModelInfo:
-    """Write a fitted model into one file, all of it or nothing.
+    """Write a fitted model into one file, atomically.
 
     Parameters
     ----------
-    model : fitted estimator of committee
-        Its members may be estimators of committee, or those estimators of scikit-learn that hold only arrays
-        (``committee.storage._classes.SKLEARN``).
-    path : the file; an older file of this name is replaced when the new one is complete
-    prediction_only : keep only what predicts; of trees neither what was measured at their nodes nor what a warm start
-        needs
-    compact : keep what predicts, explains and reports, as the command does: forests and bagged trees in their packed
-        form with the weights of their nodes, boosters without what a warm start needs
-    compress : compress the arrays, losing no bit; without it the file is larger, but ``load_model(path, mmap=True)``
-        can map the arrays into memory
-    foreign : let members of any other class in by way of skops; reading them needs ``trusted``
-    metadata : texts to keep beside the model, by name; `inspect_model` gives them back
+    model : estimator
+        Fitted estimator of committee. Its members may be estimators of committee, or those of scikit-learn whose state
+        consists of arrays (``committee.storage._classes.SKLEARN``).
+    path : str or Path
+        Path of the file; an existing file is replaced.
+    prediction_only : bool, default=False
+        Whether to store only what predictions need: trees without statistics of their nodes, and no warm start.
+    compact : bool, default=False
+        Whether to store only what predictions, explanations and reports need, as the command does: forests and bagged
+        trees in their packed form with the weights of their nodes, boosters without a warm start.
+    compress : bool, default=True
+        Whether to compress the arrays without loss. Arrays of an uncompressed file can be memory-mapped by
+        ``load_model(path, mmap=True)``.
+    foreign : bool, default=False
+        Whether to store members of other classes with skops; loading them needs `trusted`.
+    metadata : dict of str to str, default=None
+        Texts to store with the model.
 
+    Returns
+    -------
+    ModelInfo
+        Description of the model, as by `inspect_model`.
+
+    Examples
+    --------
     >>> import tempfile, os
     >>> import numpy as np
     >>> from committee import DecisionStump
+    >>> from committee.storage import load_model, save_model
     >>> path = os.path.join(tempfile.mkdtemp(), "stump.committee")
     >>> model = DecisionStump().fit(np.arange(6.0)[:, None], [0, 0, 0, 1, 1, 1])
     >>> save_model(model, path).classes
@@ -124,7 +179,7 @@ def save_model(
     2.5
     """
     if not isinstance(model, BaseEstimator):
-        raise UnstorableError(f"save_model takes a fitted estimator, not a {type(model).__name__}.")
+        raise UnstorableError(f"model must be a fitted estimator; got {type(model).__name__}.")
     check_is_fitted(model)
     _check_metadata(metadata or {})
     if prediction_only and compact:
@@ -133,10 +188,10 @@ def save_model(
     encoder = Encoder(foreign, slim, is_mapped=slim is not None and not compress)
     state = encoder.state(model)
     text = json.dumps(state, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    if not encoder.foreign and not encoder.functions:  # what could not be read must not be written
+    if not encoder.foreign and not encoder.functions:  # the model must be loadable
         Decoder(parse_json(text), encoder.tensors, Allowed({}, ())).model()
     families = {tag.partition("/")[0] for tag, _ in encoder.classes}
-    is_packed = not families.isdisjoint(PACKED_ONLY) and MEASURES not in families  # read from such a file, say
+    is_packed = not families.isdisjoint(PACKED_ONLY) and MEASURES not in families  # as of a model from such a file
     summary = _summary(model, encoder, prediction_only or is_packed)
     texts = {
         "format": FORMAT,
@@ -157,7 +212,7 @@ def _check_metadata(metadata: Mapping[Any, Any]) -> None:
     for name, text in metadata.items():
         if not isinstance(name, str) or not isinstance(text, str):
             kind = type(text).__name__
-            raise UnstorableError(f"metadata holds texts by name: {name!r:.60} has a {kind}, take str(...) of it.")
+            raise UnstorableError(f"metadata must be a dict of str to str: {name!r:.60} has a {kind}.")
 
 
 def _summary(model: Any, encoder: Encoder, is_prediction_only: bool) -> dict[str, Any]:
@@ -202,13 +257,13 @@ def _history(history: Any) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> Any:
-    """A plain value as it is, anything else as text."""
+    """Values of JSON types as they are, others as text."""
     plain = value.item() if isinstance(value, np.generic) else value
     if plain is None or isinstance(plain, bool | int | str):
         return plain
     if isinstance(plain, float) and np.isfinite(plain):
         return plain
-    return repr(plain)[:LONGEST_SHOWN]
+    return repr(plain)[:MAX_LENGTH]
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -221,16 +276,39 @@ def load_model(
     trusted: Sequence[str] = (),
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Any:
-    """Read a model from a file of `save_model`. A damaged or forged file gets a ModelFileError, whatever is in it.
+    """Load a model from a file of `save_model`.
 
     Parameters
     ----------
-    path : the file
-    mmap : map the arrays into memory instead of reading them: processes on one machine share them. For files saved
-        with ``compress=False``; of others the arrays are read, with a warning. The file must not
-        be changed in place while the model is in use; replacing it by `save_model` is safe.
-    trusted : names of foreign classes that may be read by way of skops
-    functions : the functions that the model was fitted with, such as a kernel or a loss of your own, by their names
+    path : str or Path
+        Path of the file.
+    mmap : bool, default=False
+        Whether to memory-map the arrays, which processes then share, for files saved with ``compress=False``. The file
+        must not be modified while the model is in use; replacing it by `save_model` is safe.
+    trusted : list of str, default=()
+        Names of other classes that may be loaded with skops.
+    functions : dict of str to callable, default=None
+        User-defined functions of the model by name, such as a kernel or a loss.
+
+    Returns
+    -------
+    estimator
+        The fitted model.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, forged, or of a newer version.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from committee import DecisionStump
+    >>> from committee.storage import load_model, save_model
+    >>> path = os.path.join(tempfile.mkdtemp(), "stump.committee")
+    >>> info = save_model(DecisionStump().fit([[0.0], [1.0], [2.0]], ["a", "a", "b"]), path)
+    >>> load_model(path).predict([[0.5], [1.8]]).tolist()
+    ['a', 'b']
     """
     with _opened(path) as file:
         header = read_header(file)
@@ -241,8 +319,8 @@ def load_model(
         header = header._replace(metadata={**header.metadata, "state": state})
         if mmap:
             warnings.warn(
-                f"The arrays of {path} are compressed: they were read into memory, not mapped. Save the model with "
-                "compress=False to map them.",
+                f"The arrays of {path} are compressed and cannot be memory-mapped: they are read into memory. Save the "
+                "model with compress=False for mmap=True.",
                 stacklevel=2,
             )
     return read(header, tensors, Allowed(functions or {}, tuple(trusted)))
@@ -250,21 +328,21 @@ def load_model(
 
 def _opened(path: str | os.PathLike[str]) -> Any:
     if not Path(path).is_file():
-        raise FileNotFoundError(f"There is no model file {str(path)!r}.")
+        raise FileNotFoundError(f"Model file not found: {str(path)!r}.")
     return open(path, "rb")
 
 
 def _reader(header: Header) -> Callable[[Header, Mapping[str, Any], Allowed], Any]:
-    """The function that reads files of this version; the functions of older versions stay."""
+    """The function that reads files of this format version."""
     number = header.metadata.get("format_version", "")
     if header.metadata.get("format") != FORMAT or not (number.isascii() and number.isdecimal() and len(number) < 6):
-        raise ModelFileError("This safetensors file holds no model of committee.")
+        raise ModelFileError("The safetensors file is not a model file of committee.")
     if int(number) < min(READERS):
-        raise ModelFileError(f"The file has the format {number} of a version before the first release: save it again.")
+        raise ModelFileError(f"The file has format version {number}, older than the first release: save it again.")
     if int(number) not in READERS:
         raise ModelFileError(
-            f"The file has the format {number}, this version of committee reads up to {max(READERS)}: install a newer "
-            "one."
+            f"The file has format version {number}, and this version of committee reads up to {max(READERS)}: install "
+            "a newer version."
         )
     return READERS[int(number)]
 
@@ -276,7 +354,7 @@ def _read_version_2(header: Header, tensors: Mapping[str, Any], allowed: Allowed
     except RecursionError as error:
         raise ModelFileError("The parts of the model in the file are nested too deeply.") from error
     if not isinstance(model, BaseEstimator):
-        raise ModelFileError("The file holds no estimator.")
+        raise ModelFileError("The model in the file is not an estimator.")
     _warn_of_versions(summary, header.metadata["state"], type(model).__name__)
     if summary.get("predictions_a_row"):
         _try_out(model)
@@ -285,11 +363,11 @@ def _read_version_2(header: Header, tensors: Mapping[str, Any], allowed: Allowed
 
 def _try_out(model: Any) -> None:
     if not can_be_tried(model):
-        raise ModelFileError("The model in the file does not say how many columns it wants.")
+        raise ModelFileError("The model in the file has no number of features.")
     try:
         try_out(model)
     except Exception as error:
-        raise ModelFileError(f"The parts of the model in the file do not fit together: {error!r:.300}.") from error
+        raise ModelFileError(f"The model in the file is inconsistent: {error!r:.300}.") from error
 
 
 READERS: dict[int, Callable[[Header, Mapping[str, Any], Allowed], Any]] = {2: _read_version_2}
@@ -298,12 +376,12 @@ READERS: dict[int, Callable[[Header, Mapping[str, Any], Allowed], Any]] = {2: _r
 def _parse_summary(header: Header) -> dict[str, Any]:
     summary = _printable(parse_json(header.metadata.get("summary", "")))
     if not isinstance(summary, dict) or not isinstance(summary.get("versions"), dict):
-        raise ModelFileError("The summary of the model in the file is not what it must be.")
+        raise ModelFileError("The summary of the model in the file is invalid.")
     return summary
 
 
 def _warn_of_versions(summary: dict[str, Any], state: str, name: str) -> None:
-    """Estimators of scikit-learn are stored as its version had them."""
+    """Warn if estimators of another version of scikit-learn are in the file."""
     written, here = summary["versions"].get("scikit-learn"), _version("scikit-learn")
     if '"type":"sklearn.' in state and isinstance(written, str) and written != here:
         warnings.warn(
@@ -315,7 +393,28 @@ def _warn_of_versions(summary: dict[str, Any], state: str, name: str) -> None:
 
 
 def inspect_model(path: str | os.PathLike[str]) -> ModelInfo:
-    """What a model file holds, from its header alone: no array is read and nothing of the model is made."""
+    """Read the description of a model from the header of its file, without loading the model.
+
+    Parameters
+    ----------
+    path : str or Path
+        Path of the file.
+
+    Returns
+    -------
+    ModelInfo
+        Class, parameters, features and classes of the model, and metadata.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from committee import DecisionStump
+    >>> from committee.storage import inspect_model, save_model
+    >>> path = os.path.join(tempfile.mkdtemp(), "stump.committee")
+    >>> info = save_model(DecisionStump().fit([[0.0], [1.0]], ["a", "b"]), path, metadata={"data": "toy"})
+    >>> inspect_model(path).model_class, inspect_model(path).metadata
+    ('DecisionStump', {'data': 'toy'})
+    """
     with _opened(path) as file:
         header = read_header(file)
     _reader(header)
@@ -329,14 +428,14 @@ def inspect_model(path: str | os.PathLike[str]) -> ModelInfo:
         "format_version": int(header.metadata["format_version"]),
         "data_sha256": header.metadata.get("data_sha256"),
         "metadata": parse_json(header.metadata.get("notes", "{}")),
-        **{field: summary.get(name) for field, name in TOLD.items()},
+        **{field: summary.get(name) for field, name in SUMMARY_NAMES.items()},
     }
     check_fields(ModelInfo, values)
     return ModelInfo(**values)
 
 
 def _printable(value: Any) -> Any:
-    """Texts without control characters: they may end up on a terminal."""
+    """Replace control characters, which could be printed on a terminal."""
     if isinstance(value, str):
         return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in value)
     if isinstance(value, list):

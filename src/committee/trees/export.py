@@ -143,18 +143,22 @@ def export_graphviz(
     ----------
     estimator : fitted tree estimator
         A `DecisionTreeClassifier`, `DecisionTreeRegressor` or `DecisionStump`, or a member of an ensemble of trees.
-    feature_names, class_names : sequence of str, optional
-        Names to show instead of the estimator's own, in the order of its features and `classes_`.
-    max_depth : int, optional
-        Subtrees at this depth are folded into one node that counts their leaves; the root has depth 0.
-    filled, rounded : bool
-        Colour the nodes by class and purity, or by value; round their corners.
-    impurity, node_ids : bool
-        Show the impurity, the number of the node.
-    proportion : bool
-        Show rows as a percentage, and class probabilities instead of class weights.
-    precision : int
-        Decimals of thresholds and figures. Small thresholds keep as many significant digits.
+    feature_names, class_names : list of str, default=None
+        Names of the features and classes; None for those of the estimator.
+    max_depth : int, default=None
+        Depth at which subtrees are replaced by one node with their number of leaves; the root has depth 0.
+    filled : bool, default=True
+        Whether to colour the nodes by class and purity, or by value.
+    impurity : bool, default=True
+        Whether to show the impurity.
+    proportion : bool, default=False
+        Whether to show rows as a percentage, and class probabilities instead of class weights.
+    rounded : bool, default=True
+        Whether to round the corners of the nodes.
+    precision : int, default=3
+        Decimals of thresholds and values. Small thresholds keep as many significant digits.
+    node_ids : bool, default=False
+        Whether to show the numbers of the nodes.
 
     Returns
     -------

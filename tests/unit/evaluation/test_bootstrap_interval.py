@@ -113,7 +113,7 @@ def coverage_of(which: str, kind: str, errors: Any, *, n: int, n_repeats: int) -
 @pytest.mark.parametrize("which", ["mean", "new"])
 def test_c2_coverage_with_normal_noise_is_within_two_points(which: str, kind: str):
     """Normal theory holds in exactly 95 % here: the difference to it, on the same data, tells the coverage."""
-    shares = coverage_of(which, kind, None, n=60, n_repeats=150).shares.reshape(2, -1).mean(axis=1)
+    shares = coverage_of(which, kind, None, n=60, n_repeats=150).target_coverage.reshape(2, -1).mean(axis=1)
     assert abs(shares[0] - shares[1]) < 0.02
     assert shares[1] == pytest.approx(0.95, abs=0.03)
 
@@ -122,7 +122,7 @@ def test_c2_skewed_noise_is_missed_on_one_side_by_normal_theory_only():
     """Exponential noise: 95 % in both, but normal theory misses hardly any new value below and twice as many above."""
     result = coverage_of("new", "residual", waiting, n=100, n_repeats=150)
     shares, below, above = (
-        values.mean(axis=0).reshape(2, -1).mean(axis=1) for values in (result.held, result.below, result.above)
+        values.mean(axis=0).reshape(2, -1).mean(axis=1) for values in (result.covered, result.below, result.above)
     )
     np.testing.assert_allclose(shares, 0.95, atol=0.02)
     assert below[1] < 0.001 < 0.004 < below[0]
@@ -143,7 +143,7 @@ def test_pairs_hold_where_the_noise_is_not_the_same_everywhere():
     result = measure_coverage(
         intervals, lambda rng: (line.sample(100, rng), line.truth(ends)), n_repeats=200, random_state=0
     )
-    pairs, normal = result.shares.reshape(2, 2).mean(axis=1)
+    pairs, normal = result.target_coverage.reshape(2, 2).mean(axis=1)
     assert pairs - normal > 0.03
     assert pairs > 0.91
 
@@ -178,7 +178,7 @@ def test_prediction_intervals_of_neighbours_are_not_too_narrow():
         model = KNeighborsRegressor(5)
         return bootstrap_interval(model, X, y, new, kind="pairs", n_resamples=40, random_state=random_state).new
 
-    share = measure_coverage(interval, draw, n_repeats=12, random_state=0).share
+    share = measure_coverage(interval, draw, n_repeats=12, random_state=0).coverage
     assert 0.95 - 3.0 * share.stderr - 0.02 < share.value < 0.99
 
 
@@ -192,15 +192,15 @@ def test_a_perfect_line_has_intervals_without_width():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda X, y: normal_interval(KNeighborsRegressor(), X, y, X), "Normal theory is for least squares"),
+        (lambda X, y: normal_interval(KNeighborsRegressor(), X, y, X), "LinearRegression"),
         (
             lambda X, y: normal_interval(make_pipeline(StandardScaler(), LinearRegression()), X, y, X),
             "got Pipeline: use bootstrap_interval",
         ),
-        (lambda X, y: normal_interval(polynomial_regression(9), X, y, X), "10 rows cannot tell 10 coefficients"),
+        (lambda X, y: normal_interval(polynomial_regression(9), X, y, X), "10 rows are too few for 10 coefficients"),
         (lambda X, y: bootstrap_interval(LinearRegression(), X, y[1:], X), "X has 10 rows, y has 9"),
         (lambda X, y: bootstrap_interval(LinearRegression(), X, np.c_[y, y], X), "y has 2 columns"),
-        (lambda X, y: bootstrap_interval(LinearRegression(), X[:2], y[:2], X), "2 rows say nothing"),
+        (lambda X, y: bootstrap_interval(LinearRegression(), X[:2], y[:2], X), "At least 3 rows"),
         (lambda X, y: bootstrap_interval(LinearRegression(), X, y, X, kind="wild"), "'residual' or 'pairs'"),
         (lambda X, y: bootstrap_interval(LinearRegression(), X, y, X, level=1.0), "level must lie between"),
         (lambda X, y: bootstrap_interval(LinearRegression(), X, y, X, n_resamples=1), "n_resamples be at least 2"),

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 
 from committee.datasets import load_dataset
-from committee.evaluation._row_splits import ONLY_LEARNED, split_rows
+from committee.evaluation._row_splits import split_rows
 from committee.evaluation.comparison import (
     Comparison,
     ComparisonStep,
@@ -22,6 +22,7 @@ from committee.evaluation.comparison import (
 )
 from committee.evaluation.methods import METHODS, family
 from committee.evaluation.metrics import Predictions, find_metric, loss_of, metric_names, standard_error
+from committee.sampling.splits import NOT_TESTED
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.voting.calibrated_classifier import CalibratedClassifier
 
@@ -220,7 +221,7 @@ def test_time_goes_forward():
     times = np.random.default_rng(0).permutation(np.repeat(np.arange(50), 2))
     split = split_rows(None, 100, cv=3, held_out=0.2, times=times)
     assert times[split.held_out].min() > times[split.rows].max()
-    assert np.all(split.fold[times[split.rows] < times[split.test_of(0)].min()] == ONLY_LEARNED)
+    assert np.all(split.fold[times[split.rows] < times[split.test_of(0)].min()] == NOT_TESTED)
     for k in range(3):
         assert times[split.train_of(k)].max() < times[split.test_of(k)].min()
     with pytest.raises(ValueError, match="too few for 3 stretches"):
@@ -231,7 +232,7 @@ def test_time_is_compared_without_a_look_ahead():
     ozone = load_dataset("ozone")
     methods = {"mean": DecisionTreeRegressor(max_leaf_nodes=2), "tree": DecisionTreeRegressor(max_leaf_nodes=20)}
     comparison, _ = compare(ozone.X, ozone.y, task="regression", methods=methods, time=np.arange(len(ozone.y)), cv=4)
-    assert np.isnan(comparison.result("tree").oof_predictions[comparison.fold == ONLY_LEARNED]).all()
+    assert np.isnan(comparison.result("tree").oof_predictions[comparison.fold == NOT_TESTED]).all()
     errors = np.array([result.losses for result in comparison.results])
     nested = [errors[errors[:, :k].mean(axis=1).argmin(), k] for k in range(1, 4)]
     assert comparison.nested_loss == pytest.approx(np.mean(nested))

@@ -62,7 +62,7 @@ def test_standard_error_of_nadeau_and_bengio():
 
 def test_labels_become_codes_and_one_class_is_rejected():
     assert read_labels(["b", "a", "b"]).tolist() == [1, 0, 1]
-    with pytest.raises(ValueError, match="y has 1 class"):
+    with pytest.raises(ValueError, match="got 1 class"):
         read_labels([1, 1, 1])
 
 

@@ -89,7 +89,7 @@ def put(*path: Any) -> Any:
         (put(0, 1, 0, 0, 3), "no name"), (put(0, 4, 0, 0, 2**50), "another size"), (put(0, 4, 0, [1]), "piece"),
         (put(0, 4, [[0, True]]), "another"), (put(1, 3, 0, 2), "another"),
         (put(1, 3, 0, 2**40), "more distinct"), (put(0, 3, 1, 2**40), "impossible number"),
-        (put(0, 3, 0, 2**40), "impossible number"), (put(0, None), "not what it must be"),
+        (put(0, 3, 0, 2**40), "impossible number"), (put(0, None), "is invalid"),
         (lambda listed: listed.update(state=None), "no groups"), (lambda listed: listed.pop("state"), "directory"),
     ],
 )  # fmt: skip

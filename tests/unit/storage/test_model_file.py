@@ -86,10 +86,10 @@ def test_a_forgotten_fit_and_other_things_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(UnstorableError, match="fitted estimator"):
         save_model({"a": 1}, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(FileNotFoundError, match="no model file"):
+    with pytest.raises(FileNotFoundError, match="Model file not found"):
         load_model(tmp_path / "m")
     (tmp_path / "m").write_bytes(b"")
-    with pytest.raises(ModelFileError, match="no model file"):
+    with pytest.raises(ModelFileError, match="Model file not found"):
         load_model(tmp_path / "m")
 
 
@@ -184,9 +184,9 @@ def test_newer_formats_are_rejected_and_other_files(tmp_path: Path) -> None:
     for number, text in (
         ("3", "install a newer"),
         ("1", "first release"),
-        ("one", "no model"),
-        ("-1", "no model"),
-        ("٣", "no model"),
+        ("one", "not a model file"),
+        ("-1", "not a model file"),
+        ("٣", "not a model file"),
     ):
         pieces.texts["format_version"] = number
         (tmp_path / "m").write_bytes(pieces.join())
@@ -194,5 +194,5 @@ def test_newer_formats_are_rejected_and_other_files(tmp_path: Path) -> None:
             with pytest.raises(ModelFileError, match=text):
                 read(tmp_path / "m")
     safetensors.numpy.save_file({"a": np.zeros(3)}, tmp_path / "other", {"format": "np"})
-    with pytest.raises(ModelFileError, match="no model"):
+    with pytest.raises(ModelFileError, match="not a model file"):
         load_model(tmp_path / "other")
