@@ -6,8 +6,8 @@
 T is a function of arrays, or a result of a fitted estimator: an attribute, a prediction, a score. Efron, Bootstrap
 methods: another look at the jackknife, 1979.
 
-For one function of arrays without weights, strata or standard errors, scipy.stats.bootstrap draws the same rows with the
-same generator, and percentile, basic and BCa intervals agree up to rounding.
+For one function of arrays without weights, strata or standard errors, scipy.stats.bootstrap draws the same rows
+with the same generator, and percentile, basic and BCa intervals agree up to rounding.
 """
 
 from __future__ import annotations
