@@ -154,7 +154,7 @@ def reproduce(quick: bool = False, verbose: int = 0) -> Outcome:
     rows: list[Row] = []
     for noise, methods in measured.coverage.items():
         for method, one in methods.items():
-            rows.append(row(f"{noise}, {method}: coverage of new values, {LEVEL:.0%} wanted", one.share))
+            rows.append(row(f"{noise}, {method}: coverage of new values, {LEVEL:.0%} wanted", one.coverage))
             rows.append(row(f"{noise}, {method}: missed above minus below", measured.asymmetry(noise, method)))
     claims = _claims(measured)
     curves = gather_curves(
