@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.report._section import Color, Spec
+from committee.report._section import Color, Key, Spec
 
 try:
     import altair as alt
@@ -136,6 +136,10 @@ class Curve(NamedTuple):
     y: Floats
     color: Color
     is_dashed: bool = False
+
+    @property
+    def key(self) -> Key:
+        return Key(self.label, self.color, self.is_dashed)
 
 
 def curves(lines: Sequence[Curve], x: str, y: str, *, marked: float | None = None, top: float | None = None) -> Spec:

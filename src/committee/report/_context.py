@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline
 from committee.bagging._base import BaseBagging
 from committee.base.array_types import Floats
 from committee.base.prediction_only_error import PredictionOnlyError
-from committee.evaluation.comparison import Comparison, MethodResult
+from committee.evaluation.comparison import Comparison
 from committee.explain._oob_forest import training_rows
 from committee.explain._tables import column_names
 from committee.explain.importances import PermutationImportances, log_likelihood, permutation_importances
@@ -203,11 +203,6 @@ class Context(NamedTuple):
     def has_oob_importances(self) -> bool:
         return self.has_oob_trees and self.n_rows * len(self.core.trees_) <= MAX_OOB_PREDICTIONS
 
-    @property
-    def selected(self) -> MethodResult | None:
-        """Result of the selected method."""
-        return None if self.comparison is None else self.comparison.result(self.comparison.winner)
-
     def file_row(self, row: Any) -> int:
         """Position of a row in its file."""
         return int(row) if self.notes is None or self.notes.rows is None else int(self.notes.rows[row])
@@ -232,8 +227,7 @@ def make_context(inputs: Inputs) -> Context:
         raise ValueError(f"X has {n} rows and y {y.size}: pass one target for each row.")
     core, encoded = _unwrap(model, X)
     classes = np.asarray(model.classes_) if is_classifier(model) else np.empty(0)
-    position = {label: k for k, label in enumerate(classes.tolist())}
-    codes = np.array([position.get(label, -1) for label in y.tolist()] if classes.size else [], np.int64)
+    codes = _codes(y, classes) if classes.size else _NONE
     if inputs.is_training and _has_oob_trees(core):
         try:
             training_rows(core, encoded, y)
@@ -268,6 +262,12 @@ def _unwrap(model: Any, X: Any) -> tuple[Any, Any]:
     return core, encoded
 
 
+def _codes(y: NDArray[Any], classes: NDArray[Any]) -> Rows:
+    """Positions of labels in `classes`, -1 for unknown ones."""
+    position = {label: k for k, label in enumerate(classes.tolist())}
+    return np.array([position.get(label, -1) for label in y.tolist()], np.int64)
+
+
 def _has_oob_trees(core: Any) -> bool:
     return isinstance(core, BaseForest) and hasattr(core, "oob_error_") and "_sampler" in vars(core)
 
@@ -280,9 +280,10 @@ def _draw(n: int, n_drawn: int, seed: int) -> Rows:
 
 
 def _evaluate(context: Context) -> Evaluation:
-    comparison, selected = context.comparison, context.selected
-    if comparison is not None and selected is not None:
-        output = _reorder_classes(selected.oof_predictions, comparison.classes, context.classes)
+    comparison = context.comparison
+    if comparison is not None:
+        output = comparison.result(comparison.winner).oof_predictions
+        output = _reorder_classes(output, comparison.classes, context.classes)
         source: Source = "forward in time" if comparison.is_forward else "out of fold"
         found = _evaluation(context, comparison.rows, output, comparison.fold, source)
         if found.rows.size:
@@ -299,8 +300,7 @@ def _evaluate(context: Context) -> Evaluation:
     prediction = np.asarray(context.model.predict(context.X))
     if not context.is_classifier:
         return _evaluation(context, rows, prediction, fold, source)
-    chosen = np.eye(context.classes.size)[[context.classes.tolist().index(label) for label in prediction.tolist()]]
-    return _evaluation(context, rows, chosen, fold, source)
+    return _evaluation(context, rows, np.eye(context.classes.size)[_codes(prediction, context.classes)], fold, source)
 
 
 def _oob_predictions(context: Context) -> Any:

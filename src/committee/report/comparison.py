@@ -28,7 +28,7 @@ def comparison(context: Context) -> Section | Omitted:
     """Mean losses with standard errors, differences from the selected method, and times."""
     found = context.comparison
     if found is None:
-        return Omitted(TITLE, "this report is about one model; `committee compare` compares all methods")
+        return Omitted(TITLE, "this report is about one model; committee compare compares all methods")
     ranking = found.ranking()
     drawn = _without_outliers(ranking)
     losses = [f"{r.name} ({format_loss(found.metric, r.mean_loss)})" for r in ranking]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from committee.base.text import NO_VALUE, format_number, format_percent, join_names, pluralize, shorten
 from committee.report._context import Context
 from committee.report._section import Section, Tile, table
-from committee.tabular.cells import Table
+from committee.tabular.cells import Table, is_missing
 from committee.tabular.identity import distinct_rows
 
 TITLE = "Data"
@@ -58,8 +58,8 @@ def values_of(of: Table, f: int) -> NDArray[Any]:
 
 
 def _column(of: Table, f: int, name: str) -> Column:
-    values, is_missing = values_of(of, f), _is_missing(of, f)
-    present, missing = values[~is_missing], float(is_missing.mean())
+    values, missing_cells = values_of(of, f), _missing_cells(of, f)
+    present, missing = values[~missing_cells], float(missing_cells.mean())
     is_constant = present.size == 0 or bool(np.all(present == present[0]))
     if f >= MAX_COLUMNS:
         return Column(name, missing, is_constant, ())
@@ -76,10 +76,10 @@ def _column(of: Table, f: int, name: str) -> Column:
     return Column(name, missing, is_constant, cells)
 
 
-def _is_missing(of: Table, f: int) -> NDArray[np.bool_]:
+def _missing_cells(of: Table, f: int) -> NDArray[np.bool_]:
     if isinstance(of, np.ndarray):
         values = of[:, f]
-        return np.isnan(values) if values.dtype.kind == "f" else np.array([v is None or v != v for v in values], bool)
+        return np.isnan(values) if values.dtype.kind == "f" else np.array([is_missing(v) for v in values], bool)
     series: Any = of[:, f]
     is_float = series.dtype in (nw.Float32, nw.Float64)
     return np.asarray(((series.is_null() | series.is_nan()) if is_float else series.is_null()).to_numpy(), bool)
@@ -109,13 +109,11 @@ def _duplicates(context: Context) -> tuple[list[str], list[str]]:
     """Notes about duplicate rows, and about duplicates with different targets."""
     if context.n_rows > MAX_COMPARED:
         return [], []
-    distinct = distinct_rows(context.table)
-    n = context.n_rows - distinct.n
+    n_distinct = distinct_rows(context.table).n
+    n = context.n_rows - n_distinct
     if not n:
         return [], []
-    target = context.codes if context.is_classifier else context.y.astype(np.float64)
-    order = np.lexsort((target, distinct.of_row))
-    n_different = int(np.count_nonzero((np.diff(distinct.of_row[order]) == 0) & (np.diff(target[order]) != 0)))
+    n_different = distinct_rows(context.table, context.y).n - n_distinct
     duplicates = f"{pluralize(n, 'duplicate row')}: copies may be in both the training and the test set."
     conflicts = (
         f"{pluralize(n_different, 'pair')} of rows with equal features but different targets: irreducible error."

@@ -35,7 +35,7 @@ def intervals(context: Context) -> Section | Omitted:
         lead += f" Held-out rows, with ends from the out-of-fold residuals: {apart.sentence}"
         tables = (_table("Coverage of the held-out rows", result.held_out),)
     note = (
-        "Intervals of predict_interval(X, level) and `committee predict --interval`. Coverage is marginal and requires "
+        "Intervals of predict_interval(X, level) and committee predict --interval. Coverage is marginal and requires "
         "exchangeable rows: it fails under drift."
         if result.is_own
         else "The ends come from the residuals of other rows than those they are evaluated on. Coverage is marginal: "

@@ -17,7 +17,7 @@ from committee.records.history import History
 from committee.report import _charts as charts
 from committee.report._charts import Curve
 from committee.report._context import MAX_SAMPLE, Context
-from committee.report._section import Figure, Key, Omitted, Section, Tile, table
+from committee.report._section import Figure, Omitted, Section, Tile, table
 from committee.report.partial_dependence import format_cell
 from committee.tabular.rows import take_rows
 from committee.theory.diversity import pairwise_diversity
@@ -60,10 +60,11 @@ def _of_forest(context: Context, figures: tuple[Figure, ...]) -> Section:
     what = "mean squared error" + (" of the probability of the true class" if strength is not None else "")
     rows = [(f"{k:.0f}", format_number(v)) for k, v in zip(at[::4], expected[::4], strict=True)]
     figure = Figure(
-        "chart-trees", charts.curves(lines, "trees", what, marked=float(n)), "Expected error by the number of trees",
+        "chart-trees", charts.curves(lines, "trees", "mean squared error", marked=float(n)),
+        "Expected error by number of trees",
         f"A curve that falls from {format_number(expected[0])} with one tree to {format_number(variance.shared)} in "
         f"the limit; this forest has {n}.",
-        table("Expected error", "#trees|#expected", rows), tuple(_key(line) for line in lines), "narrow",
+        table("Expected error", "#trees|#expected", rows), tuple(line.key for line in lines), "narrow",
     )  # fmt: skip
     lead = (
         f"More trees would {'' if found.more_trees_help else 'hardly '}reduce the error: the {what} is "
@@ -73,10 +74,6 @@ def _of_forest(context: Context, figures: tuple[Figure, ...]) -> Section:
     vacuous = " (vacuous)" if strength is not None and strength.is_vacuous else ""
     notes = () if strength is None else (f"Breiman's bound of the error: {format_number(strength.bound)}{vacuous}.",)
     return Section("members", TITLE, lead, tuple(tiles), (figure, *figures), notes=notes)
-
-
-def _key(line: Curve) -> Key:
-    return Key(line.label, line.color, line.is_dashed)
 
 
 def _of_booster(context: Context, booster: BaseBooster, figures: tuple[Figure, ...]) -> Section:

@@ -63,7 +63,13 @@ def _code(context: Context) -> str:
     if context.comparison is not None:
         seed = context.comparison.random_state
         return f"from committee import compare\n\ncomparison, model = compare(X, y, random_state={seed})"
-    module = type(context.core).__module__
-    package = "committee" if module.startswith("committee.") else module
-    call = shorten(" ".join(repr(context.core).split()), 400)
-    return f"from {package} import {context.method}\n\nmodel = {call}.fit(X, y)"
+    parts = [context.model, *(part for part in context.model.get_params().values() if hasattr(part, "get_params"))]
+    imports = sorted({f"from {_package(type(part))} import {type(part).__name__}" for part in parts})
+    call = shorten(" ".join(repr(context.model).split()), 400)
+    return "\n".join([*imports, "", f"model = {call}.fit(X, y)"])
+
+
+def _package(cls: type) -> str:
+    """The public module of a class."""
+    names = cls.__module__.split(".")
+    return "committee" if names[0] == "committee" else ".".join(name for name in names if not name.startswith("_"))

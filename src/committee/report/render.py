@@ -205,28 +205,18 @@ def _subtitle(context: Context) -> str:
 def javascript() -> str:
     """Vega, Vega-Lite and vega-embed, about 0.9 MB, in the version of altair.
 
-    Bundling takes seconds: the bundle is kept in the cache directory.
+    Bundling takes seconds: the bundle is kept in the cache directory, after its hash.
     """
+    import vl_convert
     from altair import SCHEMA_VERSION
 
     wanted = ".".join(SCHEMA_VERSION.lstrip("v").split(".")[:2])
     cached = cache_directory() / f"vega-lite-{wanted}-vl-convert-{version('vl-convert-python')}.js"
-    return _cached_bundle(cached) or _bundle(wanted, cached)
-
-
-def _cached_bundle(cached: Path) -> str:
-    """The bundle in the cache; empty if missing or damaged."""
-    try:
+    with suppress(OSError, ValueError):
         digest, _, bundle = cached.read_text(encoding="utf-8").partition("\n")
-    except (OSError, ValueError):
-        return ""
-    return bundle if bundle and digest == _hash(bundle) else ""
-
-
-def _bundle(vega_lite: str, cached: Path) -> str:
-    import vl_convert
-
-    code = vl_convert.javascript_bundle(vl_version=vega_lite)  # pyright: ignore[reportCallIssue] (its stub is wrong)
+        if bundle and digest == _hash(bundle):
+            return bundle
+    code = vl_convert.javascript_bundle(vl_version=wanted)  # pyright: ignore[reportCallIssue] (its stub is wrong)
     # a function, since its global names would clash with those of the page
     bundle = "(function(){" + code.replace("</script", "<\\/script") + "\n})();"
     with suppress(OSError):

@@ -13,7 +13,7 @@ from committee.records.history import History
 from committee.report import _charts as charts
 from committee.report._charts import Curve
 from committee.report._context import Context, middle
-from committee.report._section import Color, Figure, Key, Omitted, Section, table
+from committee.report._section import Color, Figure, Omitted, Section, table
 from committee.tabular.rows import take_rows
 
 TITLE = "Training history"
@@ -115,7 +115,7 @@ def _section(context: Context, history: History, curves: list[Curve], what: str)
         f"{what.capitalize()} by number of {unit}",
         f"Lines over {int(curves[0].x[-1]):,} {unit}. " + "; ".join(_range(curve, what) for curve in curves) + ".",
         table(f"Some {unit}", f"#{unit}", rows, [c.label for c in drawn]),
-        tuple(Key(curve.label, curve.color, curve.is_dashed) for curve in curves),
+        tuple(curve.key for curve in curves),
     )  # fmt: skip
     kept = [] if n_kept is None else [f"Early stopping kept {n_kept:.0f} {unit} (dotted line)."]
     lead = "Final " + "; ".join(f"{c.label} {_final(c.y, what)}" for c in errors or curves) + "."

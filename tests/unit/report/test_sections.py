@@ -132,10 +132,10 @@ def test_the_baseline_is_evaluated_on_the_same_rows_with_the_same_weights() -> N
         error = np.average(glass.y[found.held_out_rows] != commonest, weights=w[found.held_out_rows])
         assert tile.value == f"{100 * error:.1f}%"
     assert "weighted error" in weighted.label
-    ozone, numbers = sample("ozone"), ozone_comparison()
+    ozone, compared = sample("ozone"), ozone_comparison()
     y = np.asarray(ozone.y, np.float64)
-    rmse = np.sqrt(np.mean((y[numbers.held_out_rows] - y[numbers.rows].mean()) ** 2))
-    assert made(summary(of_regression(comparison=numbers))).tiles[-1].value == format_number(float(rmse), 4)
+    rmse = np.sqrt(np.mean((y[compared.held_out_rows] - y[compared.rows].mean()) ** 2))
+    assert made(summary(of_regression(comparison=compared))).tiles[-1].value == format_number(float(rmse), 4)
 
 
 def test_leakage_is_in_the_summary() -> None:
@@ -159,11 +159,11 @@ def test_ties_are_in_the_order_of_the_ranking() -> None:
     first = result(
         "first listed", [0.3] * 4, predictions, metric_losses={"error": np.full(4, 0.3), "log loss": np.full(4, 0.9)}
     )
-    better = first._replace(name="surer", metric_losses={"error": np.full(4, 0.3), "log loss": np.full(4, 0.5)})
-    tied = base._replace(results=(first, better), winner="surer")
+    better = first._replace(name="better", metric_losses={"error": np.full(4, 0.3), "log loss": np.full(4, 0.5)})
+    tied = base._replace(results=(first, better), winner="better")
     found = made(comparison(of_forest(comparison=tied)))
-    assert [row["name"] for row in rows_of(found.figures[0])] == ["surer", "first listed"]
-    assert [row[0] for row in found.tables[0].rows] == ["surer (selected)", "first listed"]
+    assert [row["name"] for row in rows_of(found.figures[0])] == ["better", "first listed"]
+    assert [row[0] for row in found.tables[0].rows] == ["better (selected)", "first listed"]
     assert "first listed has the same loss" in made(summary(of_forest(comparison=tied))).notes[0]
 
 
@@ -180,9 +180,9 @@ def test_a_model_is_evaluated_out_of_bag_or_not_at_all() -> None:
     bagged = made(summary(of_forest()))
     assert "out-of-bag error" in bagged.lead
     assert f"{100 * forest().oob_error_:.1f}" in bagged.lead
-    learned = made(summary(of_booster()))
-    assert "no estimate" in learned.lead
-    assert "optimistic" in learned.tiles[0].label
+    in_sample = made(summary(of_booster()))
+    assert "no estimate" in in_sample.lead
+    assert "optimistic" in in_sample.tiles[0].label
     new = made(summary(of_booster(is_training=False)))
     assert "new rows" in new.lead
 
@@ -374,7 +374,7 @@ def test_miscalibration_is_tested() -> None:
     probability = rng.dirichlet(np.ones(6), base.rows.size)
     leads = [calibration_of(base, probability, _drawn(probability**power, rng)) for power in (1.0, 4.0)]
     assert "within sampling error" in leads[0]
-    assert "too small on average" in leads[1]  # the likeliest class comes true more often than it says
+    assert "too small on average" in leads[1]
 
 
 def _drawn(probability: Any, rng: np.random.Generator) -> Any:
@@ -415,11 +415,11 @@ def test_residuals_and_intervals_of_known_noise() -> None:
     context = of_regression(comparison=ozone_comparison())
     found = made(residuals(context))
     assert float(found.tiles[0].value) == pytest.approx(2.0, rel=0.15)
-    held = made(intervals(context))
-    inside = {row["x"]: row["y"] for row in rows_of(figure(held, "chart-coverage"))}
+    covered = made(intervals(context))
+    inside = {row["x"]: row["y"] for row in rows_of(figure(covered, "chart-coverage"))}
     for level, fraction in inside.items():
         assert fraction == pytest.approx(level, abs=4.0 * np.sqrt(level * (1 - level) / 289))
-    assert float(held.tiles[-1].value) == pytest.approx(2.0 * 1.645 * 2.0, rel=0.2)  # 90 % of a normal error
+    assert float(covered.tiles[-1].value) == pytest.approx(2.0 * 1.645 * 2.0, rel=0.2)  # 90 % of a normal error
     assert "is a class" in omitted(intervals(of_forest()))
     assert "is a class" in omitted(residuals(of_forest()))
 
@@ -529,11 +529,11 @@ def test_committees_of_models_show_their_weights() -> None:
     assert [(row["name"], row["value"]) for row in rows_of(found.figures[0])] == [("tree", 0.75), ("stump", 0.25)]
 
 
-def test_a_support_vector_machine_shows_its_plane() -> None:
+def test_the_geometry_of_a_support_vector_machine() -> None:
     sonar = sample("sonar")
-    machine = NumericPipelineClassifier(SVC()).fit(sonar.X, sonar.y)
-    found = made(support_vectors(context_of(machine, sonar.X, sonar.y)))
-    truth = svm_geometry(machine.estimator_, machine.encode(sonar.X), sonar.y)
+    model = NumericPipelineClassifier(SVC()).fit(sonar.X, sonar.y)
+    found = made(support_vectors(context_of(model, sonar.X, sonar.y)))
+    truth = svm_geometry(model.estimator_, model.encode(sonar.X), sonar.y)
     assert [row[1] for row in found.tables[0].rows] == [
         str(truth.count(kind)) for kind in ("free", "bounded", "outside")
     ]
@@ -622,9 +622,9 @@ def test_some_training_rows_have_their_out_of_bag_predictions() -> None:
     np.testing.assert_array_equal(part.evaluation.probability, forest().oob_decision_function_[some])
     unknown = context_of(forest(), glass.X.iloc[some], glass.y[some], is_training=None)
     assert "may be training rows" in made(summary(unknown)).lead
-    learned = context_of(booster(), sample("sonar").X.iloc[some], sample("sonar").y[some], is_training=False,
+    in_sample = context_of(booster(), sample("sonar").X.iloc[some], sample("sonar").y[some], is_training=False,
                        training_index=some)  # fmt: skip
-    assert "no estimate" in made(summary(learned)).lead
+    assert "no estimate" in made(summary(in_sample)).lead
 
 
 def test_a_constant_model_has_no_importances() -> None:
@@ -672,12 +672,20 @@ def test_the_code_makes_the_same_model() -> None:
     assert packages.rows[0][0] == "committee"
 
 
+def test_the_code_has_the_imports_of_a_nested_estimator() -> None:
+    sonar = sample("sonar")
+    model = NumericPipelineClassifier(SVC(C=2.0)).fit(sonar.X, sonar.y)
+    scope: dict[str, Any] = {"X": sonar.X, "y": sonar.y}
+    exec(made(provenance(context_of(model, sonar.X, sonar.y))).code, scope)
+    assert repr(scope["model"]) == repr(model)
+
+
 def test_x_and_y_must_have_the_same_length() -> None:
     with pytest.raises(ValueError, match="one target for each row"):
         context_of(forest(), sample("glass").X, sample("glass").y[:10])
 
 
-def test_the_lead_of_the_winner_has_the_standard_error_of_folds_that_share_rows() -> None:
+def test_the_lead_of_the_winner_has_the_standard_error_of_overlapping_folds() -> None:
     folds = [0.2, 0.3, 0.25, 0.35], [0.1, 0.25, 0.2, 0.2]
     one, other = (cast(MethodResult, SimpleNamespace(losses=np.array(errors))) for errors in folds)
     difference = np.array([0.1, 0.05, 0.05, 0.15])

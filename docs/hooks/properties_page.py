@@ -1,4 +1,4 @@
-"""Property cards of all methods in Markdown: `python -m committee.report.properties_page > docs/properties.md`."""
+"""Property cards of all methods in Markdown: `python docs/hooks/properties_page.py > docs/properties.md`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from committee.report.method_cards import CARDS, QUESTIONS, Card
 
 INTRODUCTION = """# Properties of the methods
 
-<!-- Generated from method_cards.toml by `python -m committee.report.properties_page > docs/properties.md`. -->
+<!-- Generated from method_cards.toml by `python docs/hooks/properties_page.py > docs/properties.md`. -->
 
 "partly" means under the conditions that the reason names. Theorems are about the idealised method: schedules that they
 require (leaves that grow with the number of rows, early stopping) are not followed by a fit with default parameters.
