@@ -1,6 +1,6 @@
-"""The cells of a table: a column of categories as codes and values, the numbers as one float array.
+"""Reading the cells of a table: categorical columns as codes and values, numeric columns as one float array.
 
-Nothing here knows of a fit; what may not enter is refused here, with the name of the column.
+Invalid cells raise an error with the name of the column.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 EXACT_INTEGERS = 2**53
-"""Beyond it float64 no longer tells neighbouring integers apart."""
+"""Limit of the integers that float64 represents exactly."""
 
 BLOCK_CELLS = 2**18
-"""Cells that are tested at a time, so that a test needs no second table in memory."""
+"""Cells that are tested at a time, to save memory."""
 
 Table = NDArray[Any] | nw.DataFrame[Any]
 Float = NDArray[np.float32 | np.float64]
@@ -25,11 +25,11 @@ Series = Any  # narwhals gives the Series of a stable frame two types
 
 
 class Factor(NamedTuple):
-    """A column of categories as it came: row i holds `values[codes[i]]`, or nothing where the code is -1."""
+    """A categorical column: the value of row i is `values[codes[i]]`, missing for the code -1."""
 
     codes: NDArray[np.int64]
     values: list[Hashable]
-    keeps_order: bool  # the order of `values` is the user's, not ours
+    keeps_order: bool  # whether `values` are in an order given by the user
 
 
 Factors = dict[int, Factor]
@@ -74,7 +74,7 @@ def _factor_of_series(series: Series) -> Factor:
 
 
 def _factor_of_dictionary(series: Series) -> Factor:
-    """Take the integer codes a frame already has, by its library's own door: a hundred times faster than values."""
+    """Use the integer codes of a frame, a hundred times faster than its values."""
     native = series.to_native()
     if series.implementation.is_pandas_like() and hasattr(native.dtype, "categories"):
         codes = native.cat.codes.to_numpy().astype(np.int64)
@@ -106,24 +106,26 @@ def is_dictionary(dtype: Any) -> bool:
 
 
 def _without_missing(codes: NDArray[np.int64], values: list[Any], keeps_order: bool) -> Factor:
-    """A factor whose values are plain Python ones, with code -1 where a value is None, nan or the like."""
+    """A factor of plain Python values, with code -1 for None, nan and the like."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     present = [value for value in plain if not is_missing(value)]
     if len(present) < len(plain):
-        is_present = np.array([not is_missing(value) for value in plain] + [False])  # the last answers the index -1
+        is_present = np.array(
+            [not is_missing(value) for value in plain] + [False]
+        )  # the last entry is that of the code -1
         codes = np.where(is_present, np.cumsum(is_present) - 1, -1)[codes]
     return Factor(codes, present, keeps_order)
 
 
 def is_missing(value: Any) -> bool:
     """None, nan, pandas' NA or NaT."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # known by name: pandas may be absent
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # by name, as pandas may not be installed
         return True
     return isinstance(value, numbers.Real) and bool(value != value)
 
 
 def factorize(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Position of each entry among the sorted distinct values, which come second; -1 for nan."""
+    """The index of each entry in the sorted distinct values, -1 for nan; and these values."""
     if values.dtype.kind in "iu" and values.size:
         smallest = values.min()
         if int(values.max()) - int(smallest) <= 2 * values.size + 1024:
@@ -137,7 +139,7 @@ def factorize(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
 
 
 def _factorize_dense(values: NDArray[Any], smallest: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    # Wrapping int64 arithmetic is right for uint64 too, since the range is small.
+    # Wrapping int64 arithmetic is correct for uint64 too, since the range is small.
     offsets = values.astype(np.int64) - smallest.astype(np.int64)
     is_present = np.bincount(offsets) > 0
     distinct = np.flatnonzero(is_present).astype(values.dtype) + smallest
@@ -152,9 +154,9 @@ STRING_ADVICE = f"{CAST_ADVICE} or name it in categorical_features."
 
 
 def read_numbers(table: Table, factors: Factors, advice: str = STRING_ADVICE) -> Float:
-    """The numeric columns of the table; what stands in those of `factors` means nothing yet.
+    """The table as floats; the columns of `factors` are not filled.
 
-    `advice` ends the text of an error about a column that holds no numbers.
+    `advice` ends the message of an error about a column that is not numeric.
     """
     if isinstance(table, np.ndarray):
         return _read_array(table, factors, advice)
@@ -179,7 +181,7 @@ def _read_frame(frame: nw.DataFrame[Any], factors: Factors, advice: str) -> Floa
     kinds = {str(dtypes[f]) for f in _numeric(frame, factors)}
     dtype = np.float32 if kinds and kinds <= {"Float32", "Float16"} else np.float64
     is_uniform = len(kinds) == 1 and kinds <= {"Float32", "Float64"} and not factors
-    if is_uniform and not frame.implementation.is_pyarrow():  # pandas shares its block, polars fills one array
+    if is_uniform and not frame.implementation.is_pyarrow():  # one block of pandas, one array of polars
         return canonical(frame.to_numpy(), dtype)
     out = np.empty(frame.shape, dtype=dtype, order="F")
     for f, series in enumerate(frame.iter_columns()):
@@ -194,7 +196,7 @@ def _numeric(table: Table, factors: Factors) -> list[int]:
 
 def _read_series(series: Series, advice: str) -> NDArray[Any]:
     what, dtype = f"Column {series.name!r}", series.dtype
-    if is_dictionary(dtype):  # numeric by the user's choice
+    if is_dictionary(dtype):  # declared as numeric
         factor = _factor_of_dictionary(series)
         return np.append(_read_column(factor.values, what, advice), np.nan)[factor.codes]
     if dtype.is_temporal():
@@ -218,7 +220,7 @@ def _read_column(values: list[Any], what: str, advice: str) -> NDArray[np.float6
 
 
 def read_objects(values: list[Any], what: str, advice: str) -> NDArray[np.float64]:
-    """Python objects as float64, missing ones as nan. `what` opens the text of an error, `advice` ends it."""
+    """Python objects as float64, missing ones as nan. `what` begins the message of an error, `advice` ends it."""
     kinds = set(map(type, values))
     if any(issubclass(kind, str | bytes) for kind in kinds):
         example = next(value for value in values if isinstance(value, str | bytes))
@@ -235,15 +237,15 @@ def read_objects(values: list[Any], what: str, advice: str) -> NDArray[np.float6
 
 
 def canonical(values: NDArray[Any], dtype: type[Any], fresh: bool = False) -> NDArray[Any]:
-    """The array in the one form kernels are compiled for: native byte order, contiguous, aligned and writeable.
+    """The array in the form that kernels are compiled for: native byte order, contiguous, aligned and writeable.
 
-    Copies only where it must, or where `fresh` asks for it. A frame's own block comes read-only, and the flag of a
-    view of it can be lifted; an array that is read-only at its root (a memory map) is copied.
+    Copies only if necessary, or with `fresh`. The block of a frame is read-only, but a view of it can be writeable; an
+    array with a read-only base (a memory map) is copied.
     """
     if values.dtype == dtype:
         out, is_fresh = np.asarray(values), False
     else:
-        with np.errstate(over="ignore"):  # of a long double; found as infinity later
+        with np.errstate(over="ignore"):  # of a long double; raises as infinity later
             out, is_fresh = np.asarray(values, dtype=dtype), True
     if (fresh and not is_fresh) or not (out.flags.forc and out.flags.aligned):
         return np.array(out, order="K")
@@ -256,11 +258,11 @@ def canonical(values: NDArray[Any], dtype: type[Any], fresh: bool = False) -> ND
     return out
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
+# --- invalid cells ---------------------------------------------------------------------------------------------------
 
 
 def find_infinity(X: Float) -> int | None:
-    """A column with an infinite value, or None; in one pass and without a second table in memory."""
+    """A column with an infinite value, or None."""
     lines = X if X.flags.c_contiguous else X.T
     step = max(1, BLOCK_CELLS // lines.shape[1])
     for start in range(0, lines.shape[0], step):

@@ -1,8 +1,8 @@
-"""Weights of classes, on top of those of the rows.
+"""Class weights, which multiply the sample weights.
 
-"balanced" lets all classes count the same. A weight counts as so many rows there too:
+"balanced" gives all classes the same total weight. An integer weight w counts as w rows:
 
-    weight of class k = W / (K W_k)        W_k the weight of the rows of class k, W of all, K the classes with weight
+    weight of class k = W / (K W_k)        W_k: weight of class k, W: of all rows, K: number of classes with rows
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sklearn.utils import compute_class_weight
 from committee.base.array_types import Floats
 
 ClassWeight = Mapping[Any, float] | str
-"""A weight for every class named, or "balanced"."""
+"""A mapping from classes to weights, or "balanced"."""
 
 
 def class_weights(
@@ -34,20 +34,20 @@ def class_weights(
 
 
 def balanced_weights(codes: NDArray[np.int64], n_classes: int, weight: Floats | None) -> Floats:
-    """Weights under which all classes that are there count the same; 0 for the others."""
+    """Weights that give all classes with rows the same total weight; 0 for the others."""
     total = np.bincount(codes, weight, n_classes).astype(np.float64)
     n_there = np.count_nonzero(total)
     return _short(np.divide(total.sum(), n_there * total, out=np.zeros(n_classes), where=total > 0.0))
 
 
 def reweighed(sample: Floats, factor: Floats) -> Floats:
-    """The sample under these factors; as it is where they leave nothing of it, for a tree needs rows that count."""
+    """The weights of a sample times these factors; without the factors if all products are 0."""
     counted = sample * factor
     return counted if counted.any() else sample
 
 
 def _short(factor: NDArray[Any]) -> Floats:
-    """Factors of few digits: their products with counts are exact, and so are sums of these, in whatever order."""
+    """Round factors to float32, so that sums of their products with counts are exact in any order."""
     with np.errstate(over="ignore", under="ignore"):
         short = factor.astype(np.float32).astype(np.float64)
     return np.where(np.isfinite(short) & ((short > 0.0) | (factor <= 0.0)), short, factor.astype(np.float64))

@@ -1,10 +1,10 @@
-"""A coded table as numbers only, for methods that read no categories and no missing values.
+"""Encoding of tables as numeric columns, for methods without categories and missing values.
 
     number x      z = (x - shift) / scale     shift and scale are its mean and standard deviation, or those of its ranks
     category c    z = ([x = c] - shift) / scale, one column for each category
     missing       1 where a value is missing, else 0, for columns that had missing values in `fit_encoder`
 
-A missing cell becomes `fill`, whatever the column is. All statistics are those of the training rows, by their weights.
+A missing cell is replaced by `fill` in any column. All statistics are weighted ones of the training rows.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from committee.base.stats import weighted_quantile
 from committee.tabular.schema import Columns
 
 CONSTANT = 1e-12
-"""A column whose standard deviation is smaller, relative to its largest absolute value, is constant."""
+"""Standard deviation, relative to the largest absolute value, below which a column is constant."""
 
 MISSING_FLAG = -1.0
 """Category of a column that is 1 where the value is missing."""
 
 MIN_SPARSE_COLUMNS, MAX_FILLED = 64, 0.25
-"""A table of at least 64 columns is better stored sparse if at most a quarter of a row is not 0."""
+"""Smallest number of columns and largest fraction of nonzero cells of tables that are stored sparse."""
 
 MAX_QUANTILES = 1000
-"""Ranks are interpolated between at most 1000 quantiles."""
+"""Maximum number of quantiles between which ranks are interpolated."""
 
 
 class EncoderOptions(NamedTuple):
-    """How a table is encoded."""
+    """Options of the encoding."""
 
     categories: Literal["indicator", "centred", "standardised"] = "indicator"
     max_categories: int | None = None  # the most frequent ones get a column, the others none
-    fill: Literal["median", "mean"] = "mean"  # of a missing number
+    fill: Literal["median", "mean"] = "mean"  # value of missing cells of numeric columns
     flags_missing: bool = False  # add a column for each numeric column with missing values
     is_ranked: bool = False  # replace a number by the normal quantile of its rank
-    drops_constant: bool = False  # leave constant columns out; otherwise they are zeros
+    drops_constant: bool = False  # omit constant columns; otherwise they are zeros
     adds_ones: bool = False  # add a last column of ones, for an intercept
     limit: float = np.inf  # of |z|
 
@@ -63,7 +63,7 @@ class RankCurve(NamedTuple):
 
 
 class TableEncoder(NamedTuple):
-    """A fitted encoding: call it on coded tables.
+    """A fitted encoding, to be called on tables of floats and category codes.
 
     >>> from committee.tabular.schema import Categories
     >>> columns = Columns(2, ("size", "colour"), (None, Categories(("blue", "red"))))
@@ -76,10 +76,10 @@ class TableEncoder(NamedTuple):
     """
 
     source: NDArray[np.int64]  # [p], the column of the table
-    category: Floats  # [p], the code that a column stands for; nan for numbers, MISSING_FLAG
+    category: Floats  # [p], the category code of the column; nan for numeric columns, MISSING_FLAG for flags
     shift: Floats  # [p]
     scale: Floats  # [p], infinite for a constant column
-    fill: Floats  # [p], in place of a missing cell
+    fill: Floats  # [p], value of missing cells
     names: tuple[str, ...]  # [p]
     limit: float
     has_ones: bool
@@ -99,7 +99,7 @@ class TableEncoder(NamedTuple):
         self._indicate(z)
         for column, quantiles, scores in self.curves:
             z[:, column] = np.interp(z[:, column], quantiles, scores)
-        z *= 0.5  # the difference of two numbers may be beyond float64, that of their halves is not
+        z *= 0.5  # differences of halves do not overflow
         z -= 0.5 * self.shift
         z /= 0.5 * self.scale
         np.clip(z, -self.limit, self.limit, out=z)
@@ -125,7 +125,7 @@ class TableEncoder(NamedTuple):
 
     @property
     def is_mostly_zero(self) -> bool:
-        """Whether so many columns are indicators of categories that a sparse table saves time and memory."""
+        """Whether a sparse table saves time and memory, as most columns are indicators of categories."""
         n_filled = np.count_nonzero(~(self.category >= 0.0)) + len(self._first_codes())
         return self.category.size >= MIN_SPARSE_COLUMNS and bool(n_filled <= MAX_FILLED * self.category.size)
 
@@ -134,14 +134,14 @@ class TableEncoder(NamedTuple):
         return np.flatnonzero(self.category == 0.0)
 
     def sparse(self, table: NDArray[np.floating]) -> Any:
-        """Encode a table as SciPy's CSR array without making the dense one; for indicators of all categories."""
+        """Encode a table as a CSR array; for indicators of all categories."""
         plain, first = np.flatnonzero(~(self.category >= 0.0)), self._first_codes()
         numbers = self._take(plain)(table)
         codes = np.asarray(table[:, self.source[first]], np.float64)
         is_known = np.isfinite(codes)
         column = np.hstack([np.broadcast_to(plain, numbers.shape), first + np.where(is_known, codes, 0.0)])
         value = np.hstack([numbers, is_known])
-        order = np.argsort(np.append(plain, first))  # columns of a row ascend
+        order = np.argsort(np.append(plain, first))  # the columns of a row are in ascending order
         column, value = column[:, order].astype(np.int32), value[:, order]
         kept = value != 0.0
         ends = np.append(0, np.cumsum(kept.sum(axis=1)))
@@ -172,7 +172,7 @@ class _Training(NamedTuple):
 
     f: int
     name: str
-    values: Floats  # rows with weight only
+    values: Floats  # of the rows of positive weight
     weight: Floats | None
 
 
@@ -216,7 +216,7 @@ def fit_scale(values: Floats, weight: Floats | None = None) -> Scale:
         mean = float(fraction @ relative)
         deviation = float(np.sqrt(fraction @ (relative - mean) ** 2))
     is_constant = deviation <= CONSTANT or deviation * unit < np.finfo(np.float64).tiny
-    mean = min(max(mean, -1.0), 1.0)  # rounding must not take the largest number beyond float64
+    mean = min(max(mean, -1.0), 1.0)  # against overflow by rounding
     return Scale(mean * unit, np.inf if is_constant else deviation * unit)
 
 
@@ -236,7 +236,7 @@ def normal_scores(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _encode_numbers(column: _Training, options: EncoderOptions) -> Iterator[_Column]:
-    """The number and, if some are missing, its flag; without a known value the flag alone."""
+    """The numeric column and, with missing values, their flag; without other values the flag alone."""
     f, name, values, weight = column
     is_known = ~np.isnan(values)
     if is_known.any():

@@ -1,8 +1,8 @@
-"""Which rows are equal, and an order of rows that depends on their values alone.
+"""Equal rows, and an order of rows that depends on their values alone.
 
-Each row has a key, a hash of its cells and of the targets passed with them: numbers by their bits (one nan, one zero),
-anything else by its text, empty cells alike. Equal rows have equal keys in arrays, sparse matrices and frames, on every
-machine; among n different rows two share a key with probability n^2 / 2^65.
+Each row has a key, a hash of its cells and of the targets passed with them: numbers by their bits (with one nan and one
+zero), other values by their text, and one value for empty cells. Equal rows have equal keys in arrays, sparse matrices
+and frames, on every computer; among n different rows two have the same key with probability n^2 / 2^65.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class DistinctRows(NamedTuple):
     """The distinct rows, in an order that depends on their values alone."""
 
     first: Indices  # [m], the first row of each
-    of_row: Indices  # [n], the number of the distinct row that each row is a copy of
+    of_row: Indices  # [n], index of the distinct row of each row
 
     @property
     def n(self) -> int:
@@ -85,12 +85,12 @@ def distinct_keys(keys: Keys) -> DistinctRows:
 
 
 def _column_bits(column: Any) -> Keys:
-    """Numbers by their bits, anything else by its text."""
+    """Numbers by their bits, other values by their text."""
     is_series = isinstance(column, nw.Series)
     if is_series and (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         column, is_series = column.cast(nw.Float64).to_numpy(), False
     if not is_series and column.dtype.kind in "fiub":
-        with np.errstate(over="ignore"):  # beyond float64: the estimator says so
+        with np.errstate(over="ignore"):  # the estimator raises for infinite values
             return _bits(np.asarray(column, np.float64))
     values: list[Any] = column.to_list() if is_series else column.tolist()
     if not is_series and all(isinstance(value, Real) for value in values):
@@ -116,7 +116,7 @@ def _mixed(keys: Keys, bits: Keys) -> Keys:
 
 
 def _sparse_keys(X: Any) -> Keys:
-    """Sums over the cells that are not zero, in whatever order they are stored."""
+    """Sums over the nonzero cells, which do not depend on the order in which they are stored."""
     cells = X.tocoo()
     cells.sum_duplicates()
     is_there = cells.data != 0

@@ -1,4 +1,4 @@
-"""Rows of a table that is passed on in its own type: an array, a sparse matrix or a frame."""
+"""Rows of a table of any type: an array, a sparse matrix or a frame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from committee.tabular.schema import open_table
 
 
 def open_rows(X: Any, estimator: Any, *, takes_sparse: bool) -> Any:
-    """Return X as it is, lists as an array; raise if it is not a table. The estimator checks the values in it."""
+    """Return X unchanged, lists as an array; raise if it is not a table. The estimator checks the values."""
     if takes_sparse and sparse.issparse(X):
         return X.tocsr()
     table = open_table(X, estimator)
@@ -21,7 +21,7 @@ def open_rows(X: Any, estimator: Any, *, takes_sparse: bool) -> Any:
 
 
 def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
-    """Return these rows, which may repeat, of an array, a sparse matrix, a list of rows or a frame, of the same kind.
+    """Return rows, also repeated ones, of an array, a sparse matrix, a list of rows or a frame, in the same type.
 
     >>> take_rows([[1, 2], [3, 4]], np.array([1, 1]))
     array([[3, 4],

@@ -1,7 +1,7 @@
-"""From a user's table to the float array that the engine reads.
+"""Conversion of tables to float arrays.
 
-Numbers stay what they are; a category becomes a code 0, 1, ...; missing becomes nan. `Columns` remembers what a fit
-saw, so that later tables are coded alike: values decide, never the codes a frame happens to use inside.
+Numbers are unchanged; a category becomes a code 0, 1, ...; missing cells become nan. `Columns` stores the columns of
+`fit`, so that later tables are encoded in the same way: by their values, not by the codes that a frame uses inside.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from committee.tabular.cells import (
 )
 
 MAX_ROWS = 2**31 - 1
-"""Rows are counted in int32 at places, see `dtypes.ROW`."""
+"""Some counts of rows are int32, see `dtypes.ROW`."""
 
 MAX_CELLS = 2**40
-"""A terabyte of one-byte codes: past every machine, and far below the overflow of any index."""
+"""Limit of the number of cells: a terabyte of one-byte codes."""
 
 LATER_ADVICE = "convert it to numbers, as it was no column of categories in fit."
-"""For strings in a table that comes after the fit."""
+"""Advice for strings in a table after the fit."""
 
 ANY_DTYPE: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
-"""For scikit-learn's `check_array`: look at the shape, leave the values to us."""
+"""Options of `check_array` to check the shape only."""
 
 
 class Categories(NamedTuple):
-    """The values of a categorical column: `kept` ones have the codes 0 .. k - 1, all `rare` ones share the code k."""
+    """The values of a categorical column: `kept` ones have the codes 0 .. k - 1, all `rare` ones the code k."""
 
     kept: tuple[Hashable, ...]
     rare: tuple[Hashable, ...] = ()
@@ -58,7 +58,7 @@ class Categories(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """What each code stands for, for people."""
+        """Names of the codes, for display."""
         names = [_label(value) for value in self.kept]
         return [*names, f"other ({len(self.rare)} rare)"] if self.rare else names
 
@@ -69,7 +69,7 @@ class Categories(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What a fit learned about the columns of its table. Plain values only: it compares, hashes and pickles.
+    """Names and categories of the columns of a table in `fit`.
 
     >>> columns = fit_columns([["red", 1.5], ["blue", 2.5], ["red", 3.5]], categorical_features=[0])
     >>> columns.category_names(0), columns.name(1)
@@ -81,7 +81,7 @@ class Columns(NamedTuple):
 
     n_features: int
     names: tuple[str, ...] | None
-    categories: tuple[Categories | None, ...]  # None where the column is numeric
+    categories: tuple[Categories | None, ...]  # None for numeric columns
 
     @property
     def is_categorical(self) -> NDArray[np.bool_]:
@@ -92,12 +92,12 @@ class Columns(NamedTuple):
         return f"x[{f}]" if self.names is None else self.names[f]
 
     def n_codes(self, f: int) -> int:
-        """How many codes the categorical column `f` uses, 0 for a numeric one."""
+        """Number of codes of the categorical column `f`, 0 for a numeric one."""
         known = self.categories[f]
         return 0 if known is None else known.n_codes
 
     def category_names(self, f: int) -> list[str]:
-        """What each code of the categorical column `f` stands for, [] for a numeric one."""
+        """Names of the codes of the categorical column `f`, [] for a numeric one."""
         known = self.categories[f]
         return [] if known is None else known.names
 
@@ -105,7 +105,7 @@ class Columns(NamedTuple):
 def fit_columns(
     X: Any, categorical_features: Any = "from_dtype", sample_weight: NDArray[np.float64] | None = None
 ) -> Columns:
-    """Learn names and categories of a table; rows of weight 0 count for nothing."""
+    """Find names and categories of a table, without rows of weight 0."""
     table = open_table(X)
     is_categorical = choose_categorical(table, categorical_features)
     return _describe(table, read_factors(table, is_categorical), sample_weight)
@@ -117,7 +117,7 @@ def fit_encode(
     sample_weight: NDArray[np.float64] | None = None,
     advice: str = STRING_ADVICE,
 ) -> tuple[Columns, Float]:
-    """`fit_columns` and `encode` of the same table, reading its categories once; `advice` is for strings in it."""
+    """`fit_columns` and `encode` of the same table in one pass; `advice` is that for strings in it."""
     table = open_table(X)
     factors = read_factors(table, choose_categorical(table, categorical_features))
     columns = _describe(table, factors, sample_weight)
@@ -127,7 +127,7 @@ def fit_encode(
 def encode(columns: Columns, X: Any) -> Float:
     """The table as a float array [n, d] in C or F order: numbers, category codes, nan where missing or unseen.
 
-    It may share memory with X: read it, never write to it.
+    It may be a view of X and must not be changed.
     """
     table = open_table(X)
     if table.shape[1] != columns.n_features:
@@ -153,13 +153,13 @@ def _encode(columns: Columns, table: Table, factors: Factors, advice: str) -> Fl
 
 
 def open_table(X: Any, estimator: Any = None) -> Table:
-    """X as a two-dimensional, non-empty array or frame of any dtype; the errors are scikit-learn's own.
+    """X as a two-dimensional, non-empty array or frame of any dtype; the errors are those of scikit-learn.
 
-    `estimator` is only named in their texts.
+    `estimator` is named in the messages.
     """
     reject_oversize(X)
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "fiub":
-        return X  # the common case, and one row of it is worth microseconds
+        return X  # the common case, to save microseconds for single rows
     frame = _as_frame(X)
     if frame is None:
         return _as_array(X, estimator)
@@ -169,7 +169,7 @@ def open_table(X: Any, estimator: Any = None) -> Table:
 
 
 def reject_oversize(X: Any) -> None:
-    """Raise ValueError if the declared shape of X is beyond the engine; looks at nothing but `X.shape`."""
+    """Raise ValueError if `X.shape` is too large."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple) or not all(isinstance(size, int | np.integer) for size in shape):
         return
@@ -192,8 +192,8 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
             return frame
     except nw.exceptions.DuplicateError as error:
         raise ValueError(f"Column names of X must be unique, rename or drop columns: {error}") from error
-    if type(X).__name__ == "RecordBatch":  # as an array it would lose its names and nulls
-        raise TypeError("X is an Arrow record batch: make a table of it, pyarrow.Table.from_batches([X]).")
+    if type(X).__name__ == "RecordBatch":  # an array of it would not have its names and nulls
+        raise TypeError("X is an Arrow record batch: convert it by pyarrow.Table.from_batches([X]).")
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(f"X is a lazy frame ({type(X).__name__}): collect it first, e.g. X.collect().")
     return None
@@ -216,7 +216,7 @@ def _as_array(X: Any, estimator: Any) -> NDArray[Any]:
             raise
         raise ValueError("The rows of X differ in length: give every row one value per column.") from error
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
-        array = np.asarray(X, dtype=object)  # a list of rows: its numbers must not turn into strings
+        array = np.asarray(X, dtype=object)  # numbers in a list of rows stay numbers
     return array
 
 
@@ -229,16 +229,16 @@ def _unmask(masked: Any) -> NDArray[Any]:
 
 
 def table_names(table: Table) -> tuple[str, ...] | None:
-    """Column names by scikit-learn's rule: only if every one is a string."""
+    """Column names as in scikit-learn: only if all of them are strings."""
     names: tuple[Any, ...] = () if isinstance(table, np.ndarray) else tuple(table.columns)
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
-# --- which columns are categorical -----------------------------------------------------------------------------------
+# --- categorical columns ---------------------------------------------------------------------------------------------
 
 
 def choose_categorical(table: Table, categorical_features: Any) -> NDArray[np.bool_]:
-    """The user's choice as a mask [d]: "from_dtype", None, indices, names, or a mask already."""
+    """The parameter `categorical_features` as a mask [d]: "from_dtype", None, indices, names, or a mask."""
     is_categorical = np.zeros(table.shape[1], dtype=np.bool_)
     if categorical_features is None:
         return is_categorical
@@ -255,7 +255,7 @@ def choose_categorical(table: Table, categorical_features: Any) -> NDArray[np.bo
     if all(isinstance(item, bool | np.bool_) for item in chosen) and chosen:
         return _from_mask(chosen, is_categorical)
     if len({isinstance(item, str) for item in chosen}) > 1:
-        raise ValueError("categorical_features must hold only names, only indices or only bools.")
+        raise ValueError("categorical_features must be only names, only indices or only bools.")
     chosen = find_columns(table, list(dict.fromkeys(chosen)), "categorical_features")
     is_categorical[chosen] = True
     return is_categorical
@@ -290,12 +290,12 @@ def find_columns(
         if feature not in place:
             known = f"the names {names[:8]}" if names else "columns without names"
             raise ValueError(
-                f"X has no column {feature!r}, which {what} holds: it has {known}, positions from "
+                f"X has no column {feature!r} of {what}: it has {known}, positions from "
                 f"{-n_columns if from_end else 0} to {n_columns - 1}."
             )
         result.append(place[feature])
     if len(set(result)) < len(result):
-        raise ValueError(f"A column stands twice in {what}={list(features)!r}: name each once.")
+        raise ValueError(f"A column occurs twice in {what}={list(features)!r}: pass each once.")
     return result
 
 
@@ -309,7 +309,7 @@ def _describe(table: Table, factors: Factors, weight: NDArray[np.float64] | None
 
 
 def _keep_frequent(factor: Factor, weight: NDArray[np.float64] | None) -> Categories:
-    """The heaviest values get codes of their own; ties go to the value that comes first in order."""
+    """Keep the values of largest weight; of equal weights the first in order."""
     totals = np.bincount(factor.codes + 1, weight, minlength=len(factor.values) + 1)[1:]
     total_of: dict[Hashable, float] = {}
     for value, total in zip(factor.values, totals.tolist(), strict=True):
@@ -327,19 +327,19 @@ def _sorted_values(values: Iterable[Any]) -> list[Hashable]:
     listed = list(values)
     try:
         return sorted(listed)
-    except TypeError:  # numbers beside strings have no order of their own
+    except TypeError:  # numbers and strings have no common order
         return sorted(listed, key=lambda value: (type(value).__name__, str(value)))
 
 
 def _code_table(known: Categories, factor: Factor) -> NDArray[np.float64]:
-    """The code of each of the factor's values, nan where unseen; the last entry answers the index -1, missing."""
+    """The code of each value of the factor, nan for unseen ones; the last entry is that of the code -1, missing."""
     code_of = known.code_of
     codes: list[float] = [code_of.get(value, np.nan) for value in factor.values]
     return np.array([*codes, np.nan], dtype=np.float64)
 
 
 def _warn_of_foreign_values(columns: Columns, factors: Factors) -> None:
-    """Numbers where the fit saw strings, or the reverse, would silently be missing all over."""
+    """Warn of numbers in a column of strings, or the reverse, as all its values count as missing."""
     for f, factor in factors.items():
         known = columns.categories[f]
         if known is None or not known.kept or not factor.values:
@@ -347,8 +347,8 @@ def _warn_of_foreign_values(columns: Columns, factors: Factors) -> None:
         seen, new = ({isinstance(value, str) for value in values} for values in (known.kept, factor.values))
         if not seen & new:
             warnings.warn(
-                f"Column {columns.name(f)!r} held {_label(known.kept[0], quote=True)} and the like in fit, now "
-                f"{_label(factor.values[0], quote=True)}: no value is known, all count as missing. Convert the column.",
+                f"Column {columns.name(f)!r} has values such as {_label(factor.values[0], quote=True)} and had "
+                f"such as {_label(known.kept[0], quote=True)} in fit: all count as missing. Convert the column.",
                 UserWarning,
                 stacklevel=level_of_caller(),
             )

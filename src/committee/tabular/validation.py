@@ -1,6 +1,6 @@
-"""The door for user data: what enters an estimator passes one of these functions, and is refused here or nowhere.
+"""Validation of the data passed to estimators.
 
-Where scikit-learn has a check, it is scikit-learn's that speaks, so that its users read the messages they know.
+Checks that scikit-learn has are those of scikit-learn, with its messages.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from committee.tabular.cells import (
 from committee.tabular.schema import ANY_DTYPE, Columns, encode, fit_encode, open_table
 
 MIN_TOTAL, MAX_TOTAL = 1e-100, 1e100
-"""Of all weights: sums of weighted squares stay far from the ends of float64, whatever the target."""
+"""Limits of the sum of the weights, against over- and underflow of weighted sums of squares."""
 
 MIN_TARGET, MAX_TARGET = 1e-100, 1e100
-"""Of the largest |y|: its square is a number float64 can add up."""
+"""Limits of the largest |y|, against over- and underflow of sums of squares."""
 
 
 def read_training_table(
     estimator: Any, X: Any, *, categorical_features: Any = "from_dtype", sample_weight: Any = None
 ) -> tuple[Columns, Float]:
-    """What the columns are, and the table as floats. May share memory with X: read it, never write to it.
+    """The columns of a table, and its cells as floats, which may be a view of X and must not be changed.
 
-    Sets `n_features_in_` and `feature_names_in_` on the estimator, last of all: a refused table leaves it as it was.
+    Sets `n_features_in_` and `feature_names_in_` of the estimator, after all checks.
     """
     table = open_table(X, estimator)
     weight = read_weights(sample_weight, table.shape[0])
@@ -52,19 +52,19 @@ def read_training_table(
 
 
 def read_table(estimator: Any, X: Any) -> Float:
-    """The table to predict on, coded as in fit. May share memory with X: read it, never write to it."""
+    """A table to predict, encoded as in `fit`; it may be a view of X and must not be changed."""
     if not hasattr(estimator, "columns_"):
         check_is_fitted(estimator, "columns_")
     table = open_table(X, estimator)
     columns: Columns = estimator.columns_
     is_plain = isinstance(table, np.ndarray) and columns.names is None and table.shape[1] == columns.n_features
-    if not is_plain:  # scikit-learn's check takes 40 us, ten times what a tree needs for a row
+    if not is_plain:  # scikit-learn's check takes 40 us, ten times the prediction of a tree for one row
         validate_data(estimator, _native(table), reset=False, skip_check_array=True)
     return encode(columns, table)
 
 
 def read_weights(sample_weight: Any, n_rows: int, what: str = "sample_weight") -> NDArray[np.float64] | None:
-    """One finite weight >= 0 per row, not all zero; None stays None. `what` names them in an error."""
+    """One finite weight >= 0 per row, not all zero; None stays None. `what` names them in errors."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, str | dict):
@@ -85,7 +85,7 @@ def read_weights(sample_weight: Any, n_rows: int, what: str = "sample_weight") -
 
 
 def read_targets_regression(y: Any, n: int) -> NDArray[np.float64]:
-    """Finite numbers, [n] or [n, k] with k > 1."""
+    """Finite target values, [n] or [n, k] with k > 1."""
     _require_targets(y, "pass one target per row")
     target = check_array(_plain_values(y, "y"), ensure_2d=False, input_name="y", **ANY_DTYPE)
     if target.ndim != 2 or target.shape[1] == 1:
@@ -97,7 +97,7 @@ def read_targets_regression(y: Any, n: int) -> NDArray[np.float64]:
 
 
 def _as_row(values: Any) -> NDArray[Any]:
-    """One dimension; a column is taken with scikit-learn's warning, which points at the user's line here."""
+    """A one-dimensional array; a column is accepted with scikit-learn's warning."""
     row = column_or_1d(values)
     if np.asarray(values).ndim == 2:
         warnings.warn(
@@ -110,7 +110,7 @@ def _as_row(values: Any) -> NDArray[Any]:
 
 
 def read_one_target(y: Any, n: int, taker: str) -> NDArray[np.float64]:
-    """Finite numbers [n] whose squares float64 can add up; `taker` is the estimator that takes one target only."""
+    """Finite target values [n] whose sums of squares do not overflow; `taker` names the estimator in errors."""
     target = read_targets_regression(y, n)
     if target.ndim > 1:
         raise ValueError(
@@ -121,7 +121,7 @@ def read_one_target(y: Any, n: int, taker: str) -> NDArray[np.float64]:
 
 
 def check_target_size(target: NDArray[np.float64]) -> None:
-    """Raise ValueError where float64 cannot add up the squares of a regression target."""
+    """Raise ValueError if sums of squares of a regression target would over- or underflow."""
     largest = float(np.abs(target).max())
     if largest > MAX_TARGET or 0.0 < largest < MIN_TARGET:
         raise ValueError(
@@ -131,12 +131,12 @@ def check_target_size(target: NDArray[np.float64]) -> None:
 
 
 def read_targets_classification(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The sorted classes, and for each row the position of its class among them."""
+    """The classes in ascending order, and the code of the class of each row."""
     _require_targets(y, "pass one label per row")
     labels = _as_row(_plain_values(y, "y"))
     _check_length(n, labels.shape[0], "y", "pass one label per row")
     if labels.dtype.kind == "U" and isinstance(y, list | tuple) and not all(isinstance(label, str) for label in y):
-        labels = np.array(y, dtype=object).ravel()  # a number or nan among strings must not turn into a string
+        labels = np.array(y, dtype=object).ravel()  # numbers and nan among strings stay what they are
     if labels.dtype.kind == "O":
         labels = _plain_labels(labels)
     if labels.dtype.kind == "O":
@@ -154,7 +154,7 @@ def read_targets_classification(y: Any, n: int) -> tuple[NDArray[Any], NDArray[n
 
 
 def read_known_classes(y: Any, n: int, classes: NDArray[Any], what: str = "y") -> NDArray[np.int64]:
-    """The position of each row's label among the classes of a fit."""
+    """The code of the class of each row, for the classes of a fit."""
     labels, codes = read_targets_classification(y, n)
     unknown = np.setdiff1d(labels, classes)
     if unknown.size:
@@ -168,7 +168,7 @@ def read_known_classes(y: Any, n: int, classes: NDArray[Any], what: str = "y") -
 def reject_missing_cells(
     table: NDArray[np.floating], columns: Columns, who: str, may_miss: NDArray[np.bool_] | None = None
 ) -> None:
-    """Raise ValueError for missing values, which `who` does not take; of the columns `may_miss` it does."""
+    """Raise ValueError for missing values, except in the columns `may_miss`; `who` does not take them."""
     is_missing = np.isnan(table).any(axis=0)
     if may_miss is not None:
         is_missing &= ~may_miss
@@ -176,13 +176,13 @@ def reject_missing_cells(
         name = columns.name(int(is_missing.argmax()))
         raise ValueError(
             f"Input X contains NaN in column {name}, which {who} does not accept: fill the missing values in "
-            "(sklearn.impute.SimpleImputer, with add_indicator=True to keep what they say; NumericPipelineClassifier "
-            "and NumericPipelineRegressor of this library do so), or take trees, which accept them as they are."
+            "(sklearn.impute.SimpleImputer with add_indicator=True; NumericPipelineClassifier and "
+            "NumericPipelineRegressor do so), or use trees, which take missing values."
         )
 
 
 def _string_advice(estimator: Any, categorical_features: Any) -> str:
-    """What to do about a column of strings, by what the estimator takes."""
+    """Advice for a column of strings, which depends on the estimator."""
     if hasattr(estimator, "categorical_features"):
         return STRING_ADVICE
     if categorical_features is not None:
@@ -192,7 +192,7 @@ def _string_advice(estimator: Any, categorical_features: Any) -> str:
     if hasattr(estimator, "partial_fit") or not isinstance(estimator, ClassifierMixin | RegressorMixin):
         return f"{advice}."
     wrapper = "NumericPipelineClassifier" if isinstance(estimator, ClassifierMixin) else "NumericPipelineRegressor"
-    return f"{advice}, or fit {wrapper}({name}()) of this library, which does so."
+    return f"{advice}, or fit {wrapper}({name}()), which does so."
 
 
 def _native(table: Table) -> Any:
@@ -200,9 +200,9 @@ def _native(table: Table) -> Any:
 
 
 def _plain_values(values: Any, what: str) -> Any:
-    """A column of a frame as an array of its own kind, without the losses of `np.asarray`; others as they are.
+    """A column of a frame as an array of its dtype; other values unchanged.
 
-    (An Arrow dictionary would repeat its last entry for every null, a nullable bool would become a float.)
+    With `np.asarray` the nulls of an Arrow dictionary would get a value, and nullable bools would become floats.
     """
     if isinstance(values, np.ndarray):
         if np.ma.is_masked(values):
@@ -259,7 +259,7 @@ def _reject_weights(weight: NDArray[np.float64], what: str) -> None:
     if not np.any(weight):
         raise ValueError(
             "Sample weights must contain at least one non-zero number: all weights are zero, so there is nothing to "
-            f"fit; pass {what}=None to count every row once."
+            f"fit; pass {what}=None for equal weights."
         )
     with np.errstate(over="ignore"):
         total = float(weight.sum())
@@ -271,7 +271,7 @@ def _reject_weights(weight: NDArray[np.float64], what: str) -> None:
 
 
 def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """Objects that are all numbers or bools as an array of such; strings stay objects; anything else is refused."""
+    """Labels as an array of numbers or bools, or of string objects; raise ValueError for others."""
     kinds = set(map(type, labels.tolist()))
     if all(issubclass(kind, str) for kind in kinds):
         return labels

@@ -1,1 +1,1 @@
-"""The tree engine: binning, growing and packed prediction forms of trees."""
+"""Tree engine: binning, growing, and compact forms of trees for prediction."""

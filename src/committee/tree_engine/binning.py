@@ -1,4 +1,4 @@
-"""From a table of numbers to codes: quantile bins, or a bin for every distinct value."""
+"""Binning of the columns of a table: quantile bins, or a bin for every distinct value."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from committee.records.binned import BinnedMatrix
 from committee.tabular.validation import read_weights
 
 SAMPLE_ROWS = 200_000
-"""Quantiles of larger tables are taken from this many rows, chosen by a fixed seed."""
+"""Number of rows from which the quantiles of larger tables are computed, drawn with a fixed seed."""
 
 
 class BinMapper:
-    """Learns the bins of every column and codes tables with them.
+    """Fits the bins of every column and encodes tables with them.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class BinMapper:
     def __init__(self, max_bins: int | None = MAX_BINS) -> None:
         if max_bins is not None and not (isinstance(max_bins, Integral) and 2 <= max_bins <= MAX_BINS):
             raise ValueError(
-                f"max_bins must be a whole number from 2 to {MAX_BINS}, or None for exact codes; got {max_bins!r}"
+                f"max_bins must be an integer from 2 to {MAX_BINS}, or None for exact codes; got {max_bins!r}"
             )
         self.max_bins = max_bins
 
@@ -40,9 +40,9 @@ class BinMapper:
         is_categorical: NDArray[np.bool_] | None = None,
         n_jobs: int | None = None,
     ) -> BinnedMatrix:
-        """Codes of the table the bins are learned from. Rows of zero weight count for nothing in the bins."""
+        """Fit the bins to a table, without rows of weight zero, and return its codes."""
         if getattr(X, "ndim", 0) != 2 or X.dtype.kind != "f":
-            raise TypeError("BinMapper takes a two-dimensional array of floats, as base.validation makes of any table")
+            raise TypeError("BinMapper takes a two-dimensional array of floats")
         n, d = X.shape
         categorical = np.zeros(d, bool) if is_categorical is None else is_categorical
         if categorical.shape != (d,):
@@ -65,8 +65,8 @@ def quantile_bins(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Smallest and largest value of each bin of one column (no missing values, positive weights).
 
-    With at most `max_bins` distinct values each has its bin. Otherwise bin k ends at the first value whose cumulative
-    weight reaches k / max_bins of the total, heavy values apart; a whole weight counts as so many rows.
+    With at most `max_bins` distinct values each has a bin. Otherwise bin k ends at the first value whose cumulative
+    weight reaches k / max_bins of the total, apart from heavy values. An integer weight w is equivalent to w rows.
     """
     if weight is None:
         values = np.sort(values)
@@ -88,8 +88,8 @@ def quantile_bins(
 def bin_ends(weight: NDArray[np.float64], max_bins: int) -> NDArray[np.intp]:
     """The last value of each bin, from the weights of the distinct values in ascending order.
 
-    A value as heavy as a whole bin, such as the zero of a sparse column, has a bin to itself; its neighbours share out
-    the bins that remain, two fewer for each such value.
+    A value as heavy as a whole bin, such as the zero of a sparse column, has a bin of its own; the other values are
+    divided into the remaining bins, two fewer for each such value.
     """
     heavy = np.flatnonzero(weight * max_bins >= weight.sum())
     n_bins = max_bins - 2 * heavy.size
@@ -103,7 +103,7 @@ def bin_ends(weight: NDArray[np.float64], max_bins: int) -> NDArray[np.intp]:
 
 
 def sample_rows(n: int, weight: NDArray[np.float64] | None) -> NDArray[np.intp] | slice:
-    """The rows quantiles are taken from: all of positive weight, or SAMPLE_ROWS of them by a fixed seed."""
+    """The rows of the quantiles: all of positive weight, or SAMPLE_ROWS of them, drawn with a fixed seed."""
     if weight is None and n <= SAMPLE_ROWS:
         return slice(None)
     rows = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
@@ -172,7 +172,7 @@ def _category_bins(column: NDArray[np.floating]) -> tuple[NDArray[np.float64], N
     present = column[~np.isnan(column)]
     n_codes = int(present.max(initial=-1)) + 1
     if n_codes > MAX_BINS or np.any((present < 0) | (present != np.floor(present))):
-        raise ValueError(f"category codes must be whole numbers from 0 to {MAX_BINS - 1}")
+        raise ValueError(f"category codes must be integers from 0 to {MAX_BINS - 1}")
     codes = np.arange(n_codes, dtype=np.float64)
     return codes, codes
 
@@ -225,6 +225,6 @@ def _matrix(
 ) -> BinnedMatrix:
     offsets = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int64)
     lower = np.concatenate([low for low, _ in bins] or [np.empty(0)])
-    is_one = all(low is high for low, high in bins)  # then once in memory, and once in the cache
+    is_one = all(low is high for low, high in bins)  # then one array is enough
     upper = lower if is_one else np.concatenate([high for _, high in bins])
     return BinnedMatrix(codes, n_bins, offsets, lower, upper, is_categorical)

@@ -1,9 +1,9 @@
-"""`grow`: the one door to every tree of the library.
+"""Growing of decision trees.
 
-Two tiers. Nodes of many rows are taken one by one from Python, their features searched side by side on threads. A
-node of at most a few thousand rows becomes a subtree that one kernel call grows to its end, out of a copy of its rows
-that stays in the cache; subtrees run side by side too. Neither the tier nor the number of threads changes the tree:
-sums are integers, and a node's random draws depend only on its path from the root.
+There are two tiers. Nodes of many rows are split one by one from Python, with their features searched in parallel. A
+node of at most a few thousand rows is grown to a complete subtree by one kernel call, on a copy of its rows that fits
+the cache; subtrees run in parallel too. Neither the tier nor the number of threads changes the tree: sums are integers,
+and the random draws of a node depend only on its path from the root.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_LIMIT = 2**31 - 1
 
 
 def free_limits(n_features: int, unit_weights: bool) -> Limits:
-    """Growth until every leaf is pure, all features looked at."""
+    """Limits of full trees that search all features."""
     return Limits(
         max_depth=NO_LIMIT,
         max_splits=NO_LIMIT,
@@ -59,7 +59,7 @@ def grow(
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> Tree:
-    """Grow one tree on the rows of positive weight."""
+    """Grow a tree on the rows of positive weight."""
     nodes, rows = _grow_nodes(matrix, response, limits, constraints, seed, n_jobs)
     return _finish(nodes, rows, matrix, response, limits)
 
@@ -73,14 +73,14 @@ def grow_placed(
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> tuple[Tree, NDArray[np.int64]]:
-    """`grow`, and the leaf that every training row ended in; -1 for rows of weight zero."""
+    """Grow a tree and return the leaf of every training row too; -1 for rows of weight zero."""
     nodes, rows = _grow_nodes(matrix, response, limits, constraints, seed, n_jobs)
     leaf = leaf_of_rows(nodes, rows, response.weight.size)
     return _finish(nodes, rows, matrix, response, limits), leaf
 
 
 def leaf_of_rows(nodes: NDArray[np.void], rows: NDArray[np.uint32], n_rows: int) -> NDArray[np.int64]:
-    """The leaf of each of the table's rows; -1 for rows that the tree was not grown on."""
+    """The leaf of each row of the table; -1 for rows that the tree was not grown on."""
     leaf = np.empty(n_rows, np.int64) if rows.size == n_rows else np.full(n_rows, -1, np.int64)
     statistics.mark_leaves(nodes, rows, leaf)
     return leaf
@@ -94,7 +94,7 @@ def _grow_nodes(
     seed: int,
     n_jobs: int | None,
 ) -> tuple[NDArray[np.void], NDArray[np.uint32]]:
-    """Node records, and the rows in an order that keeps those of every node together."""
+    """Node records, and the rows in an order in which those of every node are contiguous."""
     rows = np.flatnonzero(response.weight > 0).astype(ROW)
     stat = response.stat[rows] if rows.size < response.weight.size else response.stat.copy()
     table = make_table(matrix, response, constraints or Constraints.none(matrix.n_features))
@@ -133,7 +133,7 @@ def as_tree(
 def _clip_values(
     value: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64], centre: float
 ) -> None:
-    """Keep values inside the bounds of monotone constraints (in place); two classes have the targets -1 and +1."""
+    """Clip values to the bounds of monotone constraints, in place; two classes have the targets -1 and +1."""
     if value.shape[1] == 1:
         np.clip(value[:, 0], lower + centre, upper + centre, out=value[:, 0])
     else:
@@ -170,7 +170,7 @@ class BinEdges(NamedTuple):
 
 
 class NodeArrays(NamedTuple):
-    """Fields of Tree, an array each."""
+    """Fields of Tree that are read from node records."""
 
     feature: NDArray[np.int32]
     threshold: NDArray[np.float64]
@@ -214,21 +214,21 @@ def class_statistics(
     n_classes: int,
     criterion: str,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Shares of the classes, impurity and weight of every node."""
+    """Class frequencies, impurity and weight of every node."""
     by_class = np.empty((nodes.size, n_classes))
     statistics.class_weights(nodes, rows, target, weight, by_class)
-    total = np.einsum("ij->i", by_class)  # as np.sum, without its price for short rows
-    share = by_class / total[:, None]
-    return share, class_impurity(share, criterion), total
+    total = np.einsum("ij->i", by_class)  # faster than np.sum for short rows
+    frequency = by_class / total[:, None]
+    return frequency, class_impurity(frequency, criterion), total
 
 
-def class_impurity(share: NDArray[np.float64], criterion: str) -> NDArray[np.float64]:
-    """Impurity of nodes from the shares of their classes."""
+def class_impurity(p: NDArray[np.float64], criterion: str) -> NDArray[np.float64]:
+    """Impurity of nodes from their class frequencies."""
     if criterion == "gini":
-        return np.maximum(1.0 - np.einsum("ij,ij->i", share, share), 0.0)
+        return np.maximum(1.0 - np.einsum("ij,ij->i", p, p), 0.0)
     if criterion == "entropy":
-        logs = np.log2(np.where(share > 0, share, 1.0))
-        return np.abs(np.sum(share * logs, axis=1))
+        logs = np.log2(np.where(p > 0, p, 1.0))
+        return np.abs(np.sum(p * logs, axis=1))
     if criterion == "edge":
-        return 1.0 - share.max(axis=1)
-    return 2.0 * np.sqrt(share[:, 0] * (1.0 - share[:, 0]))  # Z of two classes
+        return 1.0 - p.max(axis=1)
+    return 2.0 * np.sqrt(p[:, 0] * (1.0 - p[:, 0]))  # Z of two classes

@@ -1,4 +1,4 @@
-"""Trees of boosting: binned, of few leaves, grown one after the other on the same table with new gradients."""
+"""Binned trees of few leaves, grown one after the other on the same table with new gradients or weights."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from committee.tree_engine.response import PACKED_WEIGHT_BITS, Response
 from committee.tree_engine.subtrees import feature_records, new_nodes, rules_record
 
 MAX_LEAVES = 64
-"""Every open leaf keeps its histogram: trees of more leaves are grown node by node (tree_engine/large_tree.py)."""
+"""Maximum number of leaves, each of which keeps a histogram; larger trees are grown by tree_engine/large_tree.py."""
 
 
 def most_leaves(rules: NDArray[np.void]) -> int:
-    """How many leaves these limits allow, by their number or by the depth."""
+    """Maximum number of leaves by the limits of leaves and depth."""
     by_depth = 1 << min(int(rules["max_depth"][0]), 40)
     return min(int(rules["max_splits"][0]) + 1, by_depth)
 
 
 def suits(rules: NDArray[np.void], matrix: BinnedMatrix) -> bool:
-    """Binned rows of two classes, a criterion of (G, H), all features looked at, few leaves, no need for counts."""
-    looks_at_all = rules["max_features"][0] >= matrix.n_features and not rules["random_splits"][0]
+    """Whether HistogramGrower applies: binned rows, two classes, a criterion of (G, H), all features, few leaves."""
+    searches_all = rules["max_features"][0] >= matrix.n_features and not rules["random_splits"][0]
     is_pair = rules["n_classes"][0] == 2 and rules["criterion"][0] < FIRST_CLASS_CRITERION
     needs_no_counts = rules["unit_weights"][0] or rules["min_samples_leaf"][0] <= 1
     is_small = most_leaves(rules) <= MAX_LEAVES
-    return bool(not matrix.is_exact and looks_at_all and is_pair and needs_no_counts and is_small)
+    return bool(not matrix.is_exact and searches_all and is_pair and needs_no_counts and is_small)
 
 
 class HistogramGrower:
-    """The table by rows and by columns, and the memory every tree uses again."""
+    """Grows trees on one binned table; the memory is reused by all trees."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class HistogramGrower:
     def grow(
         self, rules: NDArray[np.void], rows: NDArray[np.uint32], amounts: NDArray[np.int64], seed: int
     ) -> NDArray[np.void]:
-        """The nodes of the tree of `rows`, which are reordered."""
+        """Grow a tree on `rows`, which are reordered; return its nodes."""
         nodes = new_nodes(self.max_nodes)
         nodes["key"][0] = seed
         return nodes[: self.grow_into(rules, rows, amounts, nodes)]
@@ -81,10 +81,10 @@ class HistogramGrower:
         nodes: NDArray[np.void],
         features: NDArray[np.int64] | None = None,
     ) -> int:
-        """The same into fresh nodes, along some features or all; return how many nodes the tree has."""
-        looked_at = self.features if features is None else features
+        """Grow a tree into new nodes, on some features or all; return the number of nodes."""
+        searched = self.features if features is None else features
         sample = PackedSample(self.words, self.codes, self.records, rows, amounts)
-        call = rules, looked_at, sample, nodes, self.pool, self.work, self.team
+        call = rules, searched, sample, nodes, self.pool, self.work, self.team
         if not self.scratch:
             return grow_on_histograms(*call)
         self.team.board[:, STATE] = IDLE
@@ -96,7 +96,7 @@ class HistogramGrower:
 
 
 class TreeSeries:
-    """Small binned trees of two classes, one after the other, under weights that change: those of AdaBoost."""
+    """Small binned trees of two classes, one after the other, with changing weights, as in AdaBoost."""
 
     def __init__(
         self,
@@ -104,12 +104,12 @@ class TreeSeries:
         response: Response,
         limits: Limits,
         constraints: Constraints,
-        min_share: float,
+        min_fraction: float,
         n_jobs: int | None = None,
     ) -> None:
         self.matrix, self.target, self.criterion = matrix, response.target, response.criterion
         self.rules = rules_record(response, limits)
-        self.min_share = min_share  # of all the weight, in a leaf
+        self.min_fraction = min_fraction  # of the total weight, in a leaf
         threads = n_threads(n_jobs, matrix.n_rows * matrix.n_features)
         records = feature_records(matrix, constraints)
         self.grower = HistogramGrower(matrix, records, most_leaves(self.rules), None, threads)
@@ -122,13 +122,13 @@ class TreeSeries:
         return suits(rules_record(response, limits), matrix) and not limits.is_monotone
 
     def grow(self, weight: NDArray[np.float64], seed: int) -> tuple[Tree, NDArray[np.int64]]:
-        """The tree under these weights, and the leaf of every row; -1 for rows of weight zero."""
+        """Grow a tree with these weights; return it and the leaf of every row, -1 for rows of weight zero."""
         total = float(weight.sum())
         scale = 2.0 ** (PACKED_WEIGHT_BITS - 1 - math.ceil(math.log2(total)))
         quantise(self.sign, self.ones, weight, False, scale, scale, self.amounts)
         rules = self.rules
         rules["g_unit"], rules["h_unit"], rules["total_weight"] = 1.0 / scale, 1.0 / scale, total
-        rules["min_weight_leaf"] = math.ceil(self.min_share * total * scale * (1.0 - 1e-15))
+        rules["min_weight_leaf"] = math.ceil(self.min_fraction * total * scale * (1.0 - 1e-15))
         rows = self.rows.copy() if float(weight.min()) > 0.0 else np.flatnonzero(weight > 0.0).astype(ROW)
         nodes = self.grower.grow(rules, rows, self.amounts, seed)
         statistics = class_statistics(nodes, rows, self.target, weight, 2, self.criterion)

@@ -1,4 +1,4 @@
-"""Histograms of large nodes: built for the smaller of two children, by subtraction for the larger."""
+"""Histograms of large nodes: built from the rows of the smaller child, by subtraction for the larger one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from committee.kernels.trees.histogram import TILE, build_histogram, fill_tiles,
 from committee.records.growth import Sample, Table, Work
 
 HISTOGRAM_ROWS = 1024
-"""Nodes below this are searched feature by feature: the sweep over 256 bins of every feature would cost more."""
+"""Number of rows below which nodes are searched feature by feature, without histograms of 256 bins."""
 
 PACKED_BITS = 31
-"""Sums of |g| and of h below 2**31 share one integer."""
+"""Sums of |g| and of h below 2**31 are packed in one integer."""
 
 
 def make_tiles(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -32,9 +32,9 @@ def make_tiles(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 class NodeHistograms:
-    """The histograms of the nodes that wait to be searched or split.
+    """The histograms of the nodes that are still to be searched or split.
 
-    Sums are packed two in an int64 where they fit 31 bits each, else they lie side by side.
+    Two sums are packed in an int64 if they fit 31 bits each, else they are stored side by side.
     """
 
     def __init__(
@@ -54,18 +54,18 @@ class NodeHistograms:
 
     @staticmethod
     def suit(rules: NDArray[np.void], table: Table) -> bool:
-        """Are all features of binned rows searched, by a criterion of (G, H), with no need for counts?"""
+        """Whether histograms apply: binned rows, all features, a criterion of (G, H), no minimum number of rows."""
         has_counts = rules["unit_weights"][0] or rules["min_samples_leaf"][0] == 1
-        looks_at_all = rules["max_features"][0] >= table.features.size and not rules["random_splits"][0]
-        return bool(table.bytes.size and has_counts and looks_at_all and rules["criterion"][0] < FIRST_CLASS_CRITERION)
+        searches_all = rules["max_features"][0] >= table.features.size and not rules["random_splits"][0]
+        return bool(table.bytes.size and has_counts and searches_all and rules["criterion"][0] < FIRST_CLASS_CRITERION)
 
     def search(self, i: int, nodes: NDArray[np.void], rules: NDArray[np.void], work: Work) -> None:
         """Write the best split of node i along the numeric features into its record."""
         sample = Sample(self.rows, self.stat, self.table)
         search_histogram(nodes, i, self.numeric, rules, sample, self.sums[i], self.is_packed, work)
 
-    def share_out(self, i: int, nodes: NDArray[np.void]) -> None:
-        """Turn the histogram of node i, just split, into those of its children."""
+    def divide(self, i: int, nodes: NDArray[np.void]) -> None:
+        """Replace the histogram of node i, which has been split, by those of its children."""
         sums = self.sums.pop(i, None)
         left = int(nodes["left"][i])
         small, large = sorted((left, left + 1), key=lambda child: int(nodes["n"][child]))
@@ -79,7 +79,7 @@ class NodeHistograms:
             self.sums[small] = built
 
     def _build(self, start: int, end: int) -> NDArray[np.int64]:
-        """Threads take blocks of rows; integer sums do not care which."""
+        """Sum blocks of rows on threads; integer sums do not depend on the blocks."""
         d = self.table.features.size
         threads = max(1, min(self.threads, (end - start) * d // 400_000))
         shape = (1 if self.is_packed else 2, self.words.shape[0] * TILE * 256)

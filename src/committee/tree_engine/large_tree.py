@@ -1,7 +1,7 @@
 """The top of a large tree: nodes of many rows, searched and split one by one from Python.
 
-Between two nodes Ctrl-C is heard, and the features of a node, the rows of a histogram and the subtrees below run side
-by side on threads. Equal splits are decided by the order of the features, so the threads change nothing.
+An interrupt is handled between two nodes. The features of a node, the rows of a histogram and the subtrees below are
+processed in parallel. Ties are broken by the order of the features, so the tree does not depend on the threads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from committee.tree_engine.subtrees import (
 
 
 class LargeTree:
-    """The growing top of a large tree: nodes searched and split one by one, subtrees handed over."""
+    """The top of a large tree; small nodes are grown to subtrees by kernels."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class LargeTree:
         return self.nodes[: self.n_nodes]
 
     def _find_split(self, i: int) -> bool:
-        """Search the features of node i; whether a split was found that may be taken."""
+        """Search the features of node i; return whether there is an allowed split."""
         if self.histograms and i in self.histograms.sums:
             self._search_histogram(i, self.histograms)
         else:
@@ -88,7 +88,7 @@ class LargeTree:
         return bool(self.nodes["feature"][i] != LEAF)
 
     def _search_drawn(self, i: int, order: NDArray[np.int64]) -> None:
-        """Search features in this order until max_features were found that are not constant in the node."""
+        """Search features in this order until max_features of them are not constant in the node."""
         n_seen = n_searched = 0
         best: np.void | None = None
         while n_seen < self.d and n_searched < self.max_features:
@@ -102,7 +102,7 @@ class LargeTree:
         self.nodes["n_searched"][i] = n_searched
 
     def _search_histogram(self, i: int, histograms: NodeHistograms) -> None:
-        """Numeric features from the node's histogram, categorical ones from its rows."""
+        """Search numeric features by the histogram of the node, categorical ones by its rows."""
         histograms.search(i, self.nodes, self.rules, self.works[0])
         if histograms.others.size:
             result = self.nodes[i].copy()
@@ -113,9 +113,9 @@ class LargeTree:
                 self.nodes[i] = result
 
     def _search(self, i: int, features: NDArray[np.int64]) -> None:
-        """Search `features` of node i on threads; of equal splits the first in the order of `features` wins.
+        """Search `features` of node i on threads; of equal splits the first in the order of `features` is taken.
 
-        Kernel calls last less than a second, so that Ctrl-C is heard in between.
+        Kernel calls take less than a second, so that an interrupt is handled in between.
         """
         start, n = int(self.nodes["start"][i]), int(self.nodes["n"][i])
         rows, stat = self.rows[start : start + n], self.stat[start : start + n]
@@ -132,18 +132,18 @@ class LargeTree:
         self.nodes[i] = best
 
     def _take_split(self, i: int) -> int:
-        """Send the rows of node i to two new nodes; return the left one."""
+        """Split node i into two new nodes; return the left one."""
         if self.n_nodes + 2 > self.nodes.size:
             self.nodes = concatenate_nodes([self.nodes, new_nodes(self.nodes.size)])
         left = self.n_nodes
         split_node(self.nodes, i, left, self.rows, self.stat, self.table, self.works[0])
         self.n_nodes += 2
         if self.histograms:
-            self.histograms.share_out(i, self.nodes)
+            self.histograms.divide(i, self.nodes)
         return left
 
     def _join(self, subtrees: list[int]) -> NDArray[np.void]:
-        """Grow the subtrees and append them: the top's nodes first, then each subtree's nodes without its root."""
+        """Grow the subtrees and append their nodes, without their roots, to those of the top."""
         top = self.nodes[: self.n_nodes]
         place = [(int(top["start"][i]), int(top["start"][i] + top["n"][i])) for i in subtrees]
         calls = [

@@ -1,4 +1,4 @@
-"""From an estimator's parameters to the limits of growth."""
+"""Limits and constraints of growth from the parameters of estimators."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from committee.tree_engine.response import Response
 MaxFeatures = int | float | Literal["sqrt", "log2"] | None
 
 ROUNDING = float(np.finfo(np.float64).eps)
-"""A split that misses min_impurity_decrease by no more than rounding is taken, as in scikit-learn."""
+"""Tolerance of min_impurity_decrease, as in scikit-learn."""
 
 MAX_GROUPS = 64
-"""A feature's interaction groups are the bits of a word."""
+"""Maximum number of interaction groups, which are the bits of a word."""
 
 
 def resolve_max_features(max_features: MaxFeatures, n_features: int) -> int:
-    """How many features a node looks at."""
+    """Number of features to search at a node."""
     if max_features is None:
         return n_features
     if max_features == "sqrt":
@@ -39,12 +39,12 @@ def resolve_max_features(max_features: MaxFeatures, n_features: int) -> int:
 
 
 def _rows(value: int | float, n_rows: int, least: int) -> int:
-    """A number of rows, given as such or as a share."""
+    """A number of rows, given as a number or as a fraction."""
     return int(value) if isinstance(value, int | np.integer) else max(least, math.ceil(value * n_rows))
 
 
 def tree_limits(params: Mapping[str, Any], response: Response, n_features: int, constraints: Constraints) -> Limits:
-    """Limits of growth from the parameters that scikit-learn's trees have too."""
+    """Limits of growth from the parameters of trees."""
     n_rows = response.target.size
     min_leaf = _rows(params["min_samples_leaf"], n_rows, 1)
     min_weight = params["min_weight_fraction_leaf"] * float(response.weight.sum())
@@ -72,7 +72,7 @@ def tree_constraints(
     interaction_cst: Sequence[Iterable[int | str]] | Literal["pairwise", "no_interactions"] | None,
     columns: Columns,
 ) -> Constraints:
-    """Constraints as the engine takes them, from what scikit-learn's estimators accept."""
+    """Constraints of growth from the parameters of trees."""
     return Constraints(_monotone(monotonic_cst, columns), _groups(interaction_cst, columns))
 
 

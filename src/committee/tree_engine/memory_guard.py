@@ -1,4 +1,4 @@
-"""What would not fit the memory is refused before it is made, with an estimate."""
+"""Checks of the free memory before large allocations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GIB = 2**30
 
 
 def available_bytes() -> int | None:
-    """Memory that could be had now, None where the system does not say."""
+    """Free memory, None if it is unknown."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
@@ -19,19 +19,19 @@ def available_bytes() -> int | None:
 
 
 def reject_beyond(needed: int, what: str, advice: str) -> None:
-    """Raise MemoryError if so many bytes are not free; `what` needs them, `advice` says what to do."""
+    """Raise MemoryError if `needed` bytes are not free; `what` and `advice` begin and end the message."""
     free = available_bytes()
     if free is not None and needed > free:
         raise MemoryError(f"{what} needs about {needed / GIB:.1f} GiB, {free / GIB:.1f} GiB are free. {advice}")
 
 
 def reject_too_many_draws(n_draws: int, n_bytes: int) -> None:
-    """Refuse a sample of so many draws."""
+    """Raise MemoryError for a sample that does not fit."""
     reject_beyond(n_bytes, f"max_samples is large: a sample of {n_draws} draws", "Draw fewer rows.")
 
 
 def reject_too_many_copies(n_rows: int, n_features: int, learner: str) -> None:
-    """Refuse a table of so many repeated rows, for a learner that takes no weights."""
+    """Raise MemoryError for a table of repeated rows that does not fit."""
     reject_beyond(
         8 * n_rows * (n_features + 2),
         f"{learner} takes no sample_weight: a table of {n_rows} repeated rows",
@@ -40,7 +40,7 @@ def reject_too_many_copies(n_rows: int, n_features: int, learner: str) -> None:
 
 
 def reject_too_many_trees(first: Tree, n_trees: int) -> None:
-    """Refuse `n_trees` trees if they are like the first one and together too large."""
+    """Raise MemoryError if `n_trees` trees of the size of the first one do not fit."""
     reject_beyond(
         n_trees * sum(column.nbytes for column in first),
         f"An ensemble of {n_trees} trees of {first.n_nodes} nodes",

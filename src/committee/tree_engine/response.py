@@ -1,4 +1,4 @@
-"""What a tree is grown on: targets and weights as fixed-point integers, and the criterion they are judged by."""
+"""Targets and weights of a tree as fixed-point integers, with the criterion of the splits."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SUM_BITS = 61
 """Sums of |g| stay below 2**61: room for one subtraction without overflow."""
 
 WEIGHT_BITS = 51
-"""Sums of weights stay exact when a kernel turns them into float64."""
+"""Sums of weights are exact when a kernel converts them to float64."""
 
 _TWO_CLASSES = {"gini": scores.SQUARED, "entropy": scores.ENTROPY, "edge": scores.EDGE, "z": scores.CONFIDENCE}
 _MANY_CLASSES = {"gini": scores.CLASS_GINI, "entropy": scores.CLASS_ENTROPY, "edge": scores.CLASS_ERROR}
 
 
 class Response(NamedTuple):
-    """Targets, weights and goal. `stat` holds a row's two integers, `centre` what was subtracted from the target."""
+    """Targets, weights and criterion. `stat` has two integers for each row; `centre` was subtracted from the target."""
 
     criterion: str
     goal: Goal
@@ -36,14 +36,16 @@ class Response(NamedTuple):
 
 
 PACKED_WEIGHT_BITS = 30
-"""Sums of weights fit half a word: two of them make one addition in a histogram. For weights that change every round,
-where a split that is second best by a part in 10**8 does no harm."""
+"""Sums of weights fit half a word, so that a histogram adds two of them at once. For weights that change every round,
+where a relative error of 1e-8 in the gain is harmless."""
 
 
 def fixed_point_weights(weight: NDArray[np.float64], bits: int = WEIGHT_BITS) -> tuple[NDArray[np.int64], float]:
-    """Weights as positive integers and the unit they count: whole numbers stay themselves."""
+    """Weights as multiples of a unit, which is 1 for integers."""
     total = float(weight.sum())
-    is_whole = float(weight[0]).is_integer() and np.array_equal(weight, np.rint(weight))  # most show it at once
+    is_whole = float(weight[0]).is_integer() and np.array_equal(
+        weight, np.rint(weight)
+    )  # the first weight decides in most cases
     if total < 2.0**WEIGHT_BITS and is_whole:
         return weight.astype(SUM), 1.0
     shift = bits - 1 - math.ceil(math.log2(total))
@@ -54,9 +56,9 @@ def fixed_point_weights(weight: NDArray[np.float64], bits: int = WEIGHT_BITS) ->
 def fixed_point_targets(
     target: NDArray[np.float64], weight: NDArray[np.float64], whole: NDArray[np.int64], unit: float
 ) -> tuple[NDArray[np.int64], float]:
-    """Weighted targets as integers and their unit, a power of two as small as the sums allow.
+    """Weighted targets as integers and their unit, the smallest power of two that the sums allow.
 
-    Under whole weights the target is rounded first and multiplied then: exactly what repeated rows add up to.
+    With integer weights the target is rounded before the multiplication: exactly as for repeated rows.
     """
     target = np.where(weight > 0, target, 0.0)
     largest = float(np.abs(target).max(initial=0.0))
@@ -75,7 +77,7 @@ def class_response(
     criterion: str,
     weight_bits: int = WEIGHT_BITS,
 ) -> Response:
-    """Two classes are the targets -1 and +1 of a criterion of (G, H); more classes have a sum each."""
+    """The response of a classification: targets -1 and +1 for two classes, else class codes."""
     total = float(weight.sum())
     name = "entropy" if criterion == "log_loss" else criterion
     whole, unit = fixed_point_weights(weight, weight_bits)
@@ -94,7 +96,7 @@ def class_response(
 
 
 def value_response(target: NDArray[np.float64], weight: NDArray[np.float64], criterion: str) -> Response:
-    """A numeric target under squared error, absolute error or Poisson deviance."""
+    """The response of a regression with squared error, absolute error or Poisson deviance."""
     total = float(weight.sum())
     target = np.ascontiguousarray(target, np.float64)
     whole, unit = fixed_point_weights(weight)
@@ -107,7 +109,7 @@ def value_response(target: NDArray[np.float64], weight: NDArray[np.float64], cri
         return Response(criterion, goal, stat, target, weight, 0.0, ranked, unit_weights)
     code = scores.POISSON if criterion == "poisson" else scores.SQUARED
     counted = target[weight > 0]
-    # The middle of the range: it leaves the most bits to the targets and does not depend on the order of the rows.
+    # The middle of the range keeps the most bits and does not depend on the order of the rows.
     centre = 0.0 if criterion == "poisson" else float(0.5 * counted.min() + 0.5 * counted.max())
     stat[:, 0], g_unit = fixed_point_targets(target - centre, weight, whole, unit)
     goal = Goal(code, 1, g_unit, unit, 0.0, 0.0, 1.0, total)

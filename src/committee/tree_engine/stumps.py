@@ -1,4 +1,4 @@
-"""The stump of largest edge, round after round, on one table: the weak learner of boosting."""
+"""Search of the stump of largest edge on one table with changing weights, for boosting."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from committee.tree_engine.binning import midpoints
 from committee.tree_engine.histograms import make_tiles
 
 WEIGHT_UNITS = 2.0**52
-"""To one. Weights that sum to one as integers: their sums stay exact whatever the order of the additions."""
+"""Units of a weight of 1: sums of integer weights do not depend on the order of the additions."""
 
 
 _LEFT = {1: np.array([LEAF], np.int32), 3: np.array([1, LEAF, LEAF], np.int32)}
@@ -36,7 +36,7 @@ _NO_CATEGORIES = np.empty((0, 4), np.uint64)
 
 
 class Stump(NamedTuple):
-    """A cut of the coded table and the answers on its two sides; feature -1 answers alike everywhere."""
+    """A cut of the binned table and the predictions of its two sides; feature -1 is a constant prediction."""
 
     feature: int
     code: int  # the largest that goes left
@@ -46,14 +46,14 @@ class Stump(NamedTuple):
 
 
 class StumpSearch:
-    """A table made ready for many searches: columns presorted, or binned in tiles."""
+    """A table prepared for many searches: columns presorted, or binned in tiles."""
 
     def __init__(self, matrix: BinnedMatrix, n_jobs: int | None) -> None:
         self.matrix, self.n_jobs = matrix, n_jobs
         d, n = matrix.codes.shape
         self.result, self.best = np.zeros((d, 5), np.int64), np.zeros(4, np.int64)
         self.signed = np.empty(n, np.int64)
-        self.threads = n_threads(n_jobs, n * d * 2 // 3)  # a cell costs less here than where rows are sorted
+        self.threads = n_threads(n_jobs, n * d * 2 // 3)  # a cell takes less time here than in sorts
         if matrix.is_exact:
             self.orders, self.n_missing = _presort(matrix)
         else:
@@ -61,7 +61,7 @@ class StumpSearch:
             self.words = tiles.view(np.uint32)
 
     def find(self, y: NDArray[np.int8], weight: NDArray[np.float64]) -> Stump:
-        """The stump with the largest edge sum w y h; constant answers are stumps too and win ties."""
+        """The stump of largest edge sum w y h, among them constant predictions, which are preferred in ties."""
         total = sign_weights(y, weight, WEIGHT_UNITS, self.signed)
         if self.matrix.is_exact:
             self._sweep_orders(self.signed)
@@ -70,15 +70,15 @@ class StumpSearch:
         pick_cut(self.result, total, self.best)
         feature, at, missing_left, left = self.best.tolist()
         if feature < 0:
-            answer = 1 if total > 0 else -1
-            return Stump(-1, -1, True, answer, answer)
+            constant = 1 if total > 0 else -1
+            return Stump(-1, -1, True, constant, constant)
         polarity = (1 if left > 0 else -1, 1 if total - left > 0 else -1)
         return Stump(feature, self._code(feature, at), missing_left == 1, *polarity)
 
     def _sweep_orders(self, signed: NDArray[np.int64]) -> None:
         ends = [len(self.orders) * i // self.threads for i in range(self.threads + 1)]
-        shared = (self.orders, self.n_missing, signed, self.result)
-        run(sweep_orders, [(a, b, *shared) for a, b in pairwise(ends)], self.threads)
+        arrays = (self.orders, self.n_missing, signed, self.result)
+        run(sweep_orders, [(a, b, *arrays) for a, b in pairwise(ends)], self.threads)
 
     def _sweep_bins(self, signed: NDArray[np.int64]) -> None:
         d, n = self.matrix.codes.shape
@@ -97,27 +97,27 @@ class StumpSearch:
     def divide(
         self, stump: Stump, y: NDArray[np.int8], weight: NDArray[np.float64]
     ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-        """The stump's answers to the rows, and weight and number of the rows by side and class [2, 2, 2]."""
+        """Predictions of the stump, and weight and number of the rows by side and class [2, 2, 2]."""
         predictions, sums = np.empty(y.size, np.int8), np.empty((2, 2, 2))
         f = max(stump.feature, 0)
         n_codes = int(self.matrix.n_bins[f])
         if stump.feature < 0:
-            stump = stump._replace(code=n_codes)  # without a cut every row is on the left
+            stump = stump._replace(code=n_codes)  # without a cut all rows are on the left
         divide_rows(self.matrix.codes[f], n_codes, stump, y, weight, predictions, sums)
         return predictions, sums
 
     def as_tree(self, stump: Stump, sums: NDArray[np.float64]) -> Tree:
-        """The stump as a tree of three nodes, or of one where it answers alike everywhere.
+        """The stump as a tree of three nodes, or of one for a constant prediction.
 
-        A side is named by its answer even where the weights of the classes on it tie.
+        The prediction of a side is the stump's also if the weights of its classes are equal.
         """
         both = sums[0] + sums[1]
         if stump.feature < 0:
             sides = [_side(both, stump.left)]
         else:
             sides = [_side(both, 0), _side(sums[0], stump.left), _side(sums[1], stump.right)]
-        share, weight, n_rows = zip(*sides, strict=True)
-        value = np.array(share)
+        frequency, weight, n_rows = zip(*sides, strict=True)
+        value = np.array(frequency)
         impurity = 1.0 - value.max(axis=1)
         m = len(sides)
         gain = np.zeros(m)
@@ -146,18 +146,18 @@ class StumpSearch:
         return float(midpoints(self.matrix.upper[at], self.matrix.lower[at + 1]))
 
 
-def _side(sums: NDArray[np.float64], answer: int) -> tuple[list[float], float, float]:
-    """Shares of the classes, weight and number of rows on one side; a tie leans to the answer by one unit.
+def _side(sums: NDArray[np.float64], prediction: int) -> tuple[list[float], float, float]:
+    """Class frequencies, weight and number of rows of one side; a tie is broken in favour of the prediction.
 
-    Plain floats: NumPy is slow on two numbers, and this happens every round.
+    Plain floats, as NumPy is slow on two numbers.
     """
     (negative, n_negative), (positive, n_positive) = sums.tolist()
     weight = negative + positive
-    share = [negative / weight, positive / weight] if weight > 0.0 else [0.5, 0.5]
-    right, wrong = (1, 0) if answer > 0 else (0, 1)
-    if answer != 0 and share[right] <= share[wrong]:
-        share[right] = math.nextafter(max(share[wrong], 0.5), 1.0)
-    return share, weight, n_negative + n_positive
+    frequency = [negative / weight, positive / weight] if weight > 0.0 else [0.5, 0.5]
+    predicted, other = (1, 0) if prediction > 0 else (0, 1)
+    if prediction != 0 and frequency[predicted] <= frequency[other]:
+        frequency[predicted] = math.nextafter(max(frequency[other], 0.5), 1.0)
+    return frequency, weight, n_negative + n_positive
 
 
 def _presort(matrix: BinnedMatrix) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

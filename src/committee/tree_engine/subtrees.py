@@ -1,4 +1,4 @@
-"""Nodes and subtrees in one kernel call each, with the memory such a call needs."""
+"""Searching nodes and growing subtrees by one kernel call each, with scratch memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from committee.tree_engine.response import Response
 
 SUBTREE_ROWS = 16384
 SUBTREE_CELLS = 1 << 23
-"""A subtree has at most this many rows and cells: it fits the cache and ends within a second (for Ctrl-C)."""
+"""Maximum number of rows and cells of a subtree, which fits the cache and takes less than a second."""
 
 HISTOGRAM_CODES = 1 << 14
-"""Codes up to which a histogram replaces the sort of a large node."""
+"""Number of codes up to which large nodes use a histogram in place of a sort."""
 
 
 def subtree_rows(n_features: int) -> int:
-    """Rows up to which a node is grown to its end in one call."""
+    """Number of rows up to which a node is grown to a complete subtree by one call."""
     return max(64, min(SUBTREE_ROWS, SUBTREE_CELLS // max(n_features, 1)))
 
 
@@ -33,7 +33,7 @@ def rules_record(response: Response, limits: Limits) -> NDArray[np.void]:
     goal = response.goal
     is_free = (
         not limits.has_groups and limits.min_samples_leaf <= 1 and limits.min_weight_leaf <= 1
-    )  # no leaf weighs less than one unit
+    )  # every leaf has a weight of one unit or more
     rules["is_plain"] = is_free and goal.criterion in (SQUARED, CLASS_GINI) and goal.l1 == 0.0 and goal.l2 == 0.0
     return rules
 
@@ -98,7 +98,7 @@ def new_nodes(capacity: int) -> NDArray[np.void]:
 
 
 def concatenate_nodes(parts: list[NDArray[np.void]]) -> NDArray[np.void]:
-    """NumPy's own concatenate forgets that the records are aligned, and kernels would be compiled again for that."""
+    """Concatenate node records; np.concatenate loses their alignment, and kernels would be compiled again."""
     whole = np.empty(sum(part.size for part in parts), NODE)
     np.concatenate([part.view(np.uint64) for part in parts], out=whole.view(np.uint64))  # as words: fast
     return whole
@@ -107,10 +107,10 @@ def concatenate_nodes(parts: list[NDArray[np.void]]) -> NDArray[np.void]:
 def grow_small(
     rules: NDArray[np.void], rows: NDArray[np.uint32], stat: NDArray[np.int64], table: Table, root: np.void
 ) -> NDArray[np.void]:
-    """The nodes of the subtree of `rows`, numbered from its root; rows and stat are reordered in place."""
+    """Grow the subtree of `rows`; return its nodes, numbered from its root. Rows and stat are reordered in place."""
     n = rows.size
     n_splits = min(n - 1, int(rules["max_splits"][0]))
-    nodes = np.empty(2 * n_splits + 1, NODE)  # kernels fill every node they make
+    nodes = np.empty(2 * n_splits + 1, NODE)  # kernels initialise every node
     nodes[0] = root
     nodes[0]["start"] = 0
     work = make_work(n, rules, n)
@@ -128,7 +128,7 @@ def _call(
     work: Work,
     is_copied: bool,
 ) -> int:
-    """`grow_subtree` with its scratch arrays."""
+    """Call `grow_subtree` with scratch arrays."""
     n, d = rows.size, table.features.size
     subtree = Subtree(
         local=np.empty((d if is_copied else 0, n), CODE_LOCAL),
@@ -152,7 +152,7 @@ def search_node(
     table: Table,
     works: list[Work],
 ) -> np.void:
-    """Write the best split along `features` into `node`. Borrows one of `works` for as long as it runs."""
+    """Write the best split of `features` to `node`. One of `works` is in use meanwhile."""
     only_search = rules.copy()
     only_search["max_splits"] = 0
     only_search["max_features"] = features.size

@@ -309,9 +309,9 @@ def test_bad_requests_say_what_to_do():
         permutation_importances(model, X, y, n_repeats=0)
     with pytest.raises(ValueError, match="columns without names"):
         permutation_importances(model, X, y, features=["a"])
-    with pytest.raises(ValueError, match=r"no column 4, .* positions from -4 to 3"):
+    with pytest.raises(ValueError, match=r"no column 4 .* positions from -4 to 3"):
         permutation_importances(model, X, y, features=[4])
-    with pytest.raises(ValueError, match="stands twice"):
+    with pytest.raises(ValueError, match="occurs twice"):
         permutation_importances(model, X, y, features=[[0, -4]])
     with pytest.raises(ValueError, match="is empty"):
         permutation_importances(model, X, y, features=[[]])

@@ -1,1 +1,1 @@
-"""Packed forms of trees that predict."""
+"""Compact forms of trees for prediction."""

@@ -1,4 +1,4 @@
-"""Rows through a tree: leaves, paths."""
+"""Leaves and paths of rows in a tree."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from committee.kernels.predict.traverse import find_leaves, find_leaves_with_cat
 from committee.records.tree import LEAF, Tree
 
 PACKED = np.dtype([("threshold", "f8"), ("feature", "i4"), ("left", "i4")], align=True)
-"""A node for prediction in 16 bytes. A negative feature ~f sends missing values left; a leaf leads to itself."""
+"""A node of 16 bytes. A negative feature ~f means that missing values go left; the child of a leaf is itself."""
 
 BLOCK = 1 << 16
 
 
 def pack(tree: Tree) -> NDArray[np.void]:
-    """The prediction form of a tree without categorical splits."""
+    """Pack a tree without categorical splits for prediction."""
     nodes = np.empty(tree.n_nodes, PACKED)
     is_leaf = tree.is_leaf
     nodes["threshold"] = np.where(is_leaf, np.inf, tree.threshold)
@@ -30,9 +30,9 @@ def pack(tree: Tree) -> NDArray[np.void]:
 def apply_tree(
     tree: Tree, X: NDArray[np.floating], n_jobs: int | None = None, packed: NDArray[np.void] | None = None
 ) -> NDArray[np.int64]:
-    """The leaf every row ends in; X [n, d] is float32 or float64 with category codes in categorical columns.
+    """The leaf of every row; X [n, d] is float32 or float64 with category codes in categorical columns.
 
-    `packed` is the tree as `pack` gives it, for callers that come again.
+    `packed` is the result of `pack`, for repeated calls.
     """
     leaves = np.empty(X.shape[0], np.int64)
     threads = n_threads(n_jobs, 4 * X.shape[0])
@@ -71,13 +71,13 @@ def parents(tree: Tree) -> NDArray[np.int64]:
 
 
 def decision_path(tree: Tree, X: NDArray[np.floating], n_jobs: int | None = None) -> sparse.csr_matrix:
-    """Indicator matrix [n, nodes] of the nodes each row passes through."""
+    """Indicator matrix [n, nodes] of the nodes on the path of each row."""
     node = apply_tree(tree, X, n_jobs)
     parent, depth = parents(tree), tree.depth
     ends = np.cumsum(depth[node] + 1, dtype=np.int64)
     columns = np.empty(ends[-1] if ends.size else 0, np.int64)
     place, row = ends - 1, np.arange(node.size)
-    while row.size:  # all rows climb one step at a time
+    while row.size:  # all rows move to the parent together
         columns[place[row]] = node[row]
         place[row] -= 1
         node[row] = parent[node[row]]

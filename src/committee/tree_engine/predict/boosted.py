@@ -1,4 +1,4 @@
-"""Rows through a sum of trees: by walking down, or, where the trees are small and the rows many, by masks of leaves."""
+"""Predictions of a sum of trees: by traversal, or, for small trees and many rows, by masks of leaves."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ BLOCK = 1 << 14
 
 MASKED_ROWS = 256
 MASKED_NUMBERS = 1 << 14
-"""Rows whose masks are held at a time, fewer of them if more numbers than these would have to stay in the cache."""
+"""Number of rows whose masks are computed together, fewer if they have more values than fit the cache."""
 
 FEW_ROWS = 64
-"""Fewer rows walk: the masked form would first have to be made."""
+"""Number of rows below which trees are traversed, as the masks would have to be made first."""
 
 
 class MaskedTrees(NamedTuple):
@@ -46,7 +46,7 @@ class MaskedTrees(NamedTuple):
 
 
 class WalkedTrees(NamedTuple):
-    """Trees for kernels/traverse: nodes numbered over all trees, a leaf leads to itself."""
+    """Trees for kernels/traverse: nodes numbered over all trees; the child of a leaf is itself."""
 
     nodes: NDArray[np.void]
     roots: NDArray[np.int64]
@@ -54,7 +54,7 @@ class WalkedTrees(NamedTuple):
 
 
 class PackedSum:
-    """A sum of trees, which are its ``arrays``, ready for prediction; a form is made when it is first asked for."""
+    """A sum of trees for prediction; `arrays` are the trees, and compact forms are made at their first use."""
 
     def __init__(self, trees: BoostedTrees) -> None:
         self.arrays = trees
@@ -68,7 +68,7 @@ class PackedSum:
 
     @cached_property
     def root(self) -> NDArray[np.int64]:
-        """Of every node, the root of its tree."""
+        """The root of the tree of every node."""
         return np.repeat(self.arrays.offsets[:-1], np.diff(self.arrays.offsets))
 
     @cached_property
@@ -86,7 +86,7 @@ class PackedSum:
 
     @cached_property
     def n_leaves(self) -> NDArray[np.int64]:
-        """Leaves below every node."""
+        """Number of leaves below every node."""
         n_leaves = np.ones(self.root.size, np.int64)
         for inner in reversed(self.levels):
             child = self.arrays.left[inner] + self.root[inner]
@@ -146,7 +146,7 @@ def _mask(packed: PackedSum, number: np.dtype[np.floating], mask: np.dtype[np.un
 
 
 def _not_above(threshold: Floats, number: np.dtype[np.floating]) -> NDArray[np.floating]:
-    """The largest numbers of the type that are not above: for x of the type, x <= threshold stays what it is."""
+    """Thresholds rounded down to the type, so that x <= threshold is unchanged for x of the type."""
     with np.errstate(over="ignore"):  # beyond the numbers of the type is infinity, and below that the largest of them
         rounded = threshold.astype(number)
         below = np.nextafter(rounded, number.type(-np.inf))

@@ -1,10 +1,10 @@
-"""A packed forest in nodes as small as its rows allow, and rows side by side in tiles: the form that is walked fastest.
+"""Packed forests with smaller nodes, and rows in tiles: the fastest form for prediction.
 
 A node is a threshold and a link, left << n_bits | column: 8 bytes for rows of float32 numbers, 16 for others. A float32
-number is at most a threshold exactly if it is at most that threshold rounded down to float32, so both decide alike.
+number is at most a threshold if and only if it is at most that threshold rounded down to float32.
 
-Missing values cost nothing on the way: a table that has some gets two columns for each of its own, one where they are
--inf and go left, and one where they are inf and go right; a node reads the one that sends them where it wants them.
+Missing values need no extra comparison: a table with missing values has two columns for each of its own, one where they
+are -inf and go left, and one where they are inf and go right; a node uses the one of its direction.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KINDS = {
 
 
 class ShortNodes(NamedTuple):
-    """The nodes of all trees for rows of one kind."""
+    """The nodes of all trees for rows of one dtype."""
 
     nodes: NDArray[np.void]  # [m] one of KINDS, children numbered within their tree
     n_bits: np.unsignedinteger[Any]  # of a link that hold the column
@@ -48,7 +48,7 @@ def _doubled(X: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def short_nodes(forest: PackedForest, kind: np.dtype[Any], has_missing: bool) -> ShortNodes | None:
-    """The nodes for rows of this kind, None where a link has no room; made once for each forest."""
+    """The nodes for rows of this dtype, None if a link does not fit; made once for each forest."""
     key = id(forest.nodes)
     if key not in _MADE or _MADE[key][0]() is not forest.nodes:
         _MADE[key] = (weakref.ref(forest.nodes, lambda _: _MADE.pop(key, None)), {})
@@ -59,8 +59,7 @@ def short_nodes(forest: PackedForest, kind: np.dtype[Any], has_missing: bool) ->
 
 
 _MADE: dict[int, tuple[weakref.ref[Any], dict[tuple[np.dtype[Any], bool], ShortNodes | None]]] = {}
-"""By the identity of a forest's nodes, as long as they live: a model's own attributes must not change when it predicts,
-and its file should not hold twice what can be made anew."""
+"""Cache by the identity of a forest's nodes: predictions do not change attributes of a model, nor its file."""
 
 
 def _shorten(forest: PackedForest, kind: np.dtype[Any], has_missing: bool) -> ShortNodes | None:
