@@ -462,28 +462,6 @@ def test_an_interrupted_fit_changes_nothing(
             model.predict(X)
 
 
-@pytest.mark.parametrize("was_fitted", [False, True], ids=["new", "fitted"])
-@every_setting
-def test_a_failed_fit_changes_nothing(estimator: Any, was_fitted: bool) -> None:
-    X, y = make_data(estimator)
-    model = clone(estimator)
-    if was_fitted:
-        model.fit(X, y)
-    before = dict(vars(model))
-    bad: list[tuple[Any, Any, Any]] = [
-        (X[:, :2], y[:-1], None),
-        (np.where(X > 1, np.inf, X)[:, :2], y, None),
-        (X[:, :2], y, -np.ones(len(y))),
-        (X[:, :2], np.full(len(y), np.nan), None),
-        (pd.DataFrame({"a": ["x"] * len(y)}), y, None),
-    ]
-    for table, target, weight in bad:
-        with pytest.raises(ValueError, match=r".+"):
-            model.fit(table, target, sample_weight=weight)
-        assert vars(model).keys() == before.keys()
-        assert all(vars(model)[name] is before[name] for name in before)
-
-
 # A program that fits a tree that takes many seconds; it says when growth, and before it the coding, begins.
 LONG_FIT = """
     import numpy as np
@@ -631,19 +609,6 @@ def test_frames_with_names_and_categories(estimator: Any) -> None:
         for frame in frames.values():  # fitted on one kind, asked with another
             np.testing.assert_array_equal(model.predict(frame), predictions, err_msg=name)
     assert models["pandas"].score(frames["pandas"], target) > (0.7 if is_classifier(estimator) else 0.3)
-
-
-@every_setting
-def test_other_columns_are_rejected(estimator: Any) -> None:
-    frames, y = make_frames()
-    frame = frames["pandas"]
-    model = clone(estimator).fit(frame, y > 4 if is_classifier(estimator) else y)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(frame[["size", "town", "age"]])
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(frame.rename(columns={"age": "years"}))
-    with pytest.warns(UserWarning, match="valid feature names"), pytest.raises(ValueError, match="2 features"):
-        model.predict(np.zeros((3, 2)))
 
 
 @every_setting

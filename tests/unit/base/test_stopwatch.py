@@ -7,9 +7,15 @@ from committee.base.stopwatch import Stopwatch
 from committee.evaluation._time_budget import work_seconds
 
 
-def test_nested_blocks_count_once(monkeypatch: pytest.MonkeyPatch):
-    now = [0.0]
-    monkeypatch.setattr("committee.base.stopwatch.time.perf_counter", lambda: now[0])
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time of the clock, to be set."""
+    time = [0.0]
+    monkeypatch.setattr("committee.base.stopwatch.time.perf_counter", lambda: time[0])
+    return time
+
+
+def test_nested_blocks_count_once(now: list[float]):
     watch = Stopwatch()
     with watch:
         now[0] = 1.0
@@ -20,9 +26,7 @@ def test_nested_blocks_count_once(monkeypatch: pytest.MonkeyPatch):
     assert watch.seconds == 3.0
 
 
-def test_the_clock_of_work_stands_still_while_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch):
-    now = [0.0]
-    monkeypatch.setattr("committee.base.stopwatch.time.perf_counter", lambda: now[0])
+def test_the_clock_of_work_stands_still_while_kernels_are_compiled(now: list[float]):
     before = work_seconds()
     with COMPILING:
         now[0] = 5.0
