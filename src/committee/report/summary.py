@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.base.array_types import Floats
 from committee.base.stats import standard_error_of_folds
 from committee.base.text import NO_VALUE, join_names, pluralize, shorten
 from committee.evaluation import metrics
@@ -50,7 +51,7 @@ def _section(sentences: list[str], tiles: list[Tile], notes: list[str]) -> Secti
 
 def _of_comparison(context: Context, found: Comparison) -> Section:
     metric, name = found.metric, found.metric if context.weight is None else f"weighted {found.metric}"
-    held_out, nested = held_out_loss(found, context.y, context.weight), _nested_loss(found, context.y, context.weight)
+    held_out, nested = _losses(found, context.y, context.weight)
     main = nested if np.isnan(held_out.value) else held_out
     rows = pluralize(found.held_out_rows.size, "row")
     tiles = [
@@ -98,8 +99,8 @@ def _standing(held_out: Loss, nested: Loss) -> Standing:
 
 def beside_baseline(found: Comparison, y: ArrayLike, weight: ArrayLike | None) -> tuple[float, Standing]:
     """The loss of the baseline on the held-out rows (nan without them), and whether the selected method is better."""
-    held_out = held_out_loss(found, y, weight)
-    return held_out.baseline, _standing(held_out, _nested_loss(found, y, weight))
+    held_out, nested = _losses(found, y, weight)
+    return held_out.baseline, _standing(held_out, nested)
 
 
 def _leaks(context: Context) -> str:
@@ -115,40 +116,37 @@ def _leaks(context: Context) -> str:
 # --- the baseline -----------------------------------------------------------------------------------------------------
 
 
-def held_out_loss(found: Comparison, y: ArrayLike, weight: ArrayLike | None) -> Loss:
-    """Loss of the selected method on the held-out rows."""
-    baseline = _baseline_loss(found, y, weight, found.rows, found.held_out_rows) if found.held_out_rows.size else np.nan
-    return Loss(found.held_out_losses.get(found.metric, np.nan), found.held_out_loss_se, baseline)
-
-
-def _nested_loss(found: Comparison, y: ArrayLike, weight: ArrayLike | None) -> Loss:
-    """Nested loss; the baseline of each fold is fitted on the same rows as the methods."""
-    losses = list[float]()
+def _losses(found: Comparison, y: ArrayLike, weight: ArrayLike | None) -> tuple[Loss, Loss]:
+    """Held-out and nested loss; the baseline of each is fitted on the same rows as the methods."""
+    y = np.asarray(y)
+    target = y.astype(np.float64) if found.task == "regression" else np.searchsorted(np.array(found.classes), y)
+    w = np.ones(y.size) if weight is None else np.asarray(weight, np.float64)
+    held_out = _baseline_loss(found, target, w, found.rows, found.held_out_rows)
+    nested = list[float]()
     for k in range(found.n_folds):
         is_known = found.fold < k if found.is_forward else found.fold != k
-        train, test = found.rows[is_known], found.rows[found.fold == k]
-        losses.append(_baseline_loss(found, y, weight, train, test) if train.size and test.size else np.nan)
+        nested.append(_baseline_loss(found, target, w, found.rows[is_known], found.rows[found.fold == k]))
     first = int(found.is_forward and len(found.ranking()) > 1)  # nothing is selected for the first period
-    return Loss(found.nested_loss, found.nested_loss_se, float(np.mean(losses[first:])))
+    return (
+        Loss(found.held_out_losses.get(found.metric, np.nan), found.held_out_loss_se, held_out),
+        Loss(found.nested_loss, found.nested_loss_se, float(np.mean(nested[first:]))),
+    )
 
 
-def _baseline_loss(found: Comparison, y: ArrayLike, weight: ArrayLike | None, train: Any, test: Any) -> float:
+def _baseline_loss(found: Comparison, target: NDArray[Any], weight: Floats, train: Any, test: Any) -> float:
     """Loss on `test` of the best constant prediction on `train`: class frequencies, mean or median."""
-    y = np.asarray(y)
-    w = np.ones(y.size) if weight is None else np.asarray(weight, np.float64)
-    if w[train].sum() <= 0.0 or w[test].sum() <= 0.0:
+    if weight[train].sum() <= 0.0 or weight[test].sum() <= 0.0:
         return np.nan
     if found.task == "regression":
-        target = y.astype(np.float64)
-        constant = np.full(len(test), _location(target[train], w[train], found.metric))
-        return metrics.loss_of(found.metric, target[test], Predictions(None, constant, True), w[test])
-    codes = np.searchsorted(np.array(found.classes), y)
-    frequency = np.bincount(codes[train], w[train], len(found.classes)) / w[train].sum()
-    constant = Predictions(np.full(len(test), frequency.argmax()), np.tile(frequency, (len(test), 1)), True)
-    return metrics.loss_of(found.metric, codes[test], constant, w[test])
+        values = np.full(len(test), _location(target[train], weight[train], found.metric))
+        constant = Predictions(None, values, True)
+    else:
+        frequency = np.bincount(target[train], weight[train], len(found.classes)) / weight[train].sum()
+        constant = Predictions(np.full(len(test), frequency.argmax()), np.tile(frequency, (len(test), 1)), True)
+    return metrics.loss_of(found.metric, target[test], constant, weight[test])
 
 
-def _location(y: NDArray[np.float64], weight: NDArray[np.float64], metric: str) -> float:
+def _location(y: Floats, weight: Floats, metric: str) -> float:
     """The median for absolute errors, else the mean."""
     if metric != "mae":
         return float(np.average(y, weights=weight))
