@@ -44,7 +44,7 @@ CONFIG: dict[str, Any] = {
         "titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": 0, "titleY": -8,
         "titleBaseline": "bottom", "domain": False, "ticks": False,
     },
-    "axisX": {"grid": False, "titlePadding": 8},
+    "axisX": {"grid": False, "titlePadding": 8, "labelSeparation": 6},
     "text": {"font": FONT, "fontSize": 12, "fill": INK},
     "rule": {"color": SOFT},
 }  # fmt: skip
