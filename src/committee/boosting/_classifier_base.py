@@ -14,7 +14,6 @@ from sklearn.utils._param_validation import HasMethods
 
 from committee.base.array_types import Floats
 from committee.base.parameters import at_least, between, fitted, fixed, inner_fraction, non_negative, one_of, param
-from committee.base.prediction_only_error import kept_from_fit
 from committee.base.stacklevel import level_of_caller
 from committee.boosting._vote_calibration import (
     DEFAULT_C,
@@ -42,7 +41,7 @@ from committee.ensemble.incremental import (
     seeds_of_rounds,
 )
 from committee.ensemble.stopping import MarginGap, Patience, RiskBound, Stopping, TargetError
-from committee.ensemble.warm_start import check_n_estimators, check_same_data
+from committee.ensemble.warm_start import check_n_estimators, resume
 from committee.members.member import Member, WeakLearner
 from committee.members.vote import pack_members, score_members, score_packed
 from committee.records.ensemble import PackedTrees
@@ -391,7 +390,8 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
 
     def _boost(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:
         settings = {"n_classes_": rows.n_classes, **self._settings(rows, validation)}
-        state = self._resume_or_start(rows)
+        start = State(rows.weight.copy(), np.empty(0), rows.weight, rows.fingerprint(), (), (), (), "")
+        state = resume(self, start)
         run, stopping, patience = BoostingRun(*state[-4:]), *self._stopping(state)
         n_wanted, n_done = self._n_rounds(settings), len(run.members)
         check_n_estimators(n_wanted, n_done)
@@ -423,15 +423,6 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
 
     def _weak_learner(self, rows: TrainingRows) -> WeakLearner:
         return make_learner(self._weak(), rows, weighting=self.weighting, kind=self._predictions(), n_jobs=self.n_jobs)
-
-    def _resume_or_start(self, rows: TrainingRows) -> State:
-        """The state after the last round of the previous fit, or the initial one."""
-        fingerprint = rows.fingerprint()
-        if self._is_continued():
-            state: State = kept_from_fit(self, "_state")
-            check_same_data(state.fingerprint, fingerprint)
-            return state._replace(weight=state.weight.copy())
-        return State(rows.weight.copy(), np.empty(0), rows.weight, fingerprint, (), (), (), "")
 
     def _stopping(self, state: State) -> tuple[Stopping, Patience]:
         patience = Patience(self.n_iter_no_change, self.tol)

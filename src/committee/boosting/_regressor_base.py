@@ -14,7 +14,6 @@ from sklearn.utils._param_validation import HasMethods
 
 from committee.base.array_types import Floats
 from committee.base.parameters import at_least, between, fitted, inner_fraction, one_of, param, positive
-from committee.base.prediction_only_error import kept_from_fit
 from committee.base.stacklevel import level_of_caller
 from committee.boosting._combinations import Combination, root_mean_square
 from committee.boosting._weak_regressors import TrainingRows, WeakRegressor, Weighting, make_regressor
@@ -29,7 +28,7 @@ from committee.ensemble.incremental import (
     seeds_of_rounds,
 )
 from committee.ensemble.stopping import Patience, Stopping
-from committee.ensemble.warm_start import check_n_estimators, check_same_data
+from committee.ensemble.warm_start import check_n_estimators, resume
 from committee.members.member import Member
 from committee.members.vote import pack_members
 from committee.records.ensemble import PackedTrees
@@ -134,7 +133,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncremental
         kept = data.has_weight
         data = data.take(kept) if kept.size < len(data.X) else data
         rows = TrainingRows(data.columns, data.X, data.target, data.weight)
-        state = self._resume_or_start(rows)
+        state = resume(self, State(rows.weight.copy(), (), (), (), rows.fingerprint()))
         settings = self._settings(rows)
         start = settings.get("init_", 0.0)
         run = RegressionRun(state.members, state.coefficients, state.records, state.stop)
@@ -156,14 +155,6 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncremental
             members=tuple(run.members), coefficients=tuple(run.coefficients), records=tuple(run.records), stop=run.stop
         )
         return {**settings, **self._attributes(state, reason or ALL_ROUNDS, patience)}
-
-    def _resume_or_start(self, rows: TrainingRows) -> State:
-        """The state after the last round of the previous fit, or the initial one."""
-        if not self._is_continued():
-            return State(rows.weight.copy(), (), (), (), rows.fingerprint())
-        state: State = kept_from_fit(self, "_state")
-        check_same_data(state.fingerprint, rows.fingerprint())
-        return state._replace(weight=state.weight.copy())
 
     def _combine(self, state: State, X: NDArray[np.floating], start: float) -> Combination:
         """Combine the predictions of the members so far."""

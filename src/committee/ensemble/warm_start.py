@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.prediction_only_error import kept_from_fit
 from committee.tabular.schema import Columns
+
+State = TypeVar("State", bound=Any)
 
 MAX_ROWS = 1000
 """Of a table of k * MAX_ROWS rows every k-th is checked."""
@@ -41,6 +44,15 @@ def check_same_data(before: tuple[Any, ...], now: tuple[Any, ...], also: str = "
     if before != now:
         changed = f"X, y, sample_weight, {also}" if also else "X, y or sample_weight"
         raise ValueError(f"warm_start=True requires the training rows of the previous fit: {changed} changed. {ADVICE}")
+
+
+def resume(model: Any, start: State) -> State:
+    """Return the state of the previous fit on the same rows if the fit continues it, else `start`."""
+    if not model._is_continued():
+        return start
+    state = kept_from_fit(model, "_state")
+    check_same_data(state.fingerprint, start.fingerprint)
+    return state._replace(weight=state.weight.copy())
 
 
 def check_same_columns(before: Columns, now: Columns) -> None:
