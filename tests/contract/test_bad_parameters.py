@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils._param_validation import InvalidParameterError, generate_invalid_param_val, make_constraint
 
 from tests.bad_input import N, X, assert_rejected, nan, table
-from tests.catalog import CLASSIFIERS, ESTIMATORS, MULTICLASS, every, except_for, has_params, make, target_of
+from tests.catalog import CLASSIFIERS, ESTIMATORS, MULTICLASS, every, except_for, has_params, having, make, target_of
 
 FREE = {"no_validation", "cv_object"}
 """Constraints that take any value, or leave the check to scikit-learn."""
@@ -107,7 +107,6 @@ BAD_FOR_THE_DATA = table(
     ("cv of groups", {"ccp_alpha": "cv", "cv": GroupKFold(3)}, "groups"),
     ("cv of too many folds", {"ccp_alpha": "cv", "cv": KFold(N + 1)}, "n_splits=41"),
     ("stopping by folds without test rows", {"early_stopping": "cv", "cv": [(np.arange(N), np.arange(0))]}, "no test"),
-    ("poisson of negative counts", {"criterion": "poisson"}, "poisson"),
     ("no number of experts", {"n_experts": [], "gate": "softmax"}, "n_experts"),
     ("zero experts", {"n_experts": [1, 0], "gate": "softmax"}, "n_experts"),
     ("gate_features name", {"gate_features": ["a"]}, "without names|gate_features"),
@@ -156,6 +155,12 @@ def test_values_that_the_data_do_not_allow_raise(cls: type[Any], params: dict[st
 @every(except_for(CLASSIFIERS, MULTICLASS))
 def test_three_classes_raise_where_two_are_needed(cls: type[Any]) -> None:
     assert_rejected(make(cls), ValueError, "[Bb]inary", X, np.arange(N) % 3)
+
+
+@pytest.mark.parametrize("y", [np.r_[-1.0, np.ones(N - 1)], np.zeros(N)], ids=["negative", "all zero"])
+@every(having(criterion="poisson"))
+def test_targets_that_are_no_counts_raise(cls: type[Any], y: Any) -> None:
+    assert_rejected(make(cls, criterion="poisson"), ValueError, "poisson", X, y)
 
 
 @every([cls for cls in CLASSIFIERS if has_params(cls, monotonic_cst=None)])

@@ -30,9 +30,9 @@ BAGGED = among("Bagging")
 
 def test_a_mean_needs_probabilities() -> None:
     model = make(BaggingClassifier, estimator=Perceptron(), combine="mean")
-    assert_rejected(model, ValueError, "Perceptron has no predict_proba", X, LABELS)
+    assert_rejected(model, ValueError, "Perceptron.*predict_proba", X, LABELS)
     model = make(OnlineBaggingClassifier, estimator=Perceptron(), vote="mean")
-    assert_rejected(model, ValueError, "Perceptron has no predict_proba", X, LABELS)
+    assert_rejected(model, ValueError, "Perceptron.*predict_proba", X, LABELS)
 
 
 def test_weights_of_a_base_estimator_without_sample_weight() -> None:
@@ -42,7 +42,7 @@ def test_weights_of_a_base_estimator_without_sample_weight() -> None:
         if is_taken:
             assert model.fit(X, LABELS, weight).predict(X).shape == (N,)
         else:
-            text = "KNeighborsClassifier takes no sample_weight, .* bootstrap=True"
+            text = "KNeighborsClassifier.*sample_weight.*bootstrap=True"
             assert_rejected(model, ValueError, text, X, LABELS, weight)
 
 

@@ -27,7 +27,7 @@ ONLINE = among("Online")
 def test_a_stream_must_name_its_classes_first(cls: type[Any]) -> None:
     model = make(cls)
     before = dict(vars(model))
-    with pytest.raises(ValueError, match="classes must be passed on the first call to partial_fit"):
+    with pytest.raises(ValueError, match="classes"):
         model.partial_fit(X, LABELS)
     for bad, text in (
         ([], r"classes must list the labels .*, got \[\]"),
@@ -39,14 +39,14 @@ def test_a_stream_must_name_its_classes_first(cls: type[Any]) -> None:
     for bad in (3, "ab", None):
         with pytest.raises((ValueError, TypeError), match="class"):
             model.partial_fit(X, LABELS, classes=bad)
-    with pytest.raises(ValueError, match=r"labels that are not among the classes of the stream: \[0\]"):
+    with pytest.raises(ValueError, match=r"labels.*\[0\]"):
         model.partial_fit(X, LABELS, classes=[1, 2])
     assert vars(model) == before
     model.partial_fit(X, LABELS, classes=[2, 1, 0, 1])  # in any order, more than once
     assert model.classes_.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match=r"classes=\[0, 1\] is not the same as on the last call"):
+    with pytest.raises(ValueError, match=r"classes=\[0, 1\]"):
         model.partial_fit(X, LABELS, classes=[0, 1])
-    with pytest.raises(ValueError, match=r"labels that are not among the classes of the stream: \[7\]"):
+    with pytest.raises(ValueError, match=r"labels.*\[7\]"):
         model.partial_fit(X, np.full(N, 7))
     assert model.n_seen_ == N
 
@@ -108,8 +108,7 @@ class UnweightedRegressor(SGDRegressor):
 def test_huge_weights_are_many_rows_or_rejected(cls: type[Any]) -> None:
     y, heavy = target_of(cls), np.full(N, 1e12)
     model = make(cls, estimator=Unweighted() if cls in CLASSIFIERS else UnweightedRegressor())
-    text = "Unweighted.*divide sample_weight"
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(ValueError, match=r"Unweighted.*sample_weight"):
         model.partial_fit(X, y, sample_weight=heavy, **({"classes": [0, 1]} if is_classifier(model) else {}))
     if is_classifier(model):
         model = make(cls, estimator=GaussianNB()).partial_fit(X, y, classes=[0, 1], sample_weight=heavy)

@@ -22,7 +22,7 @@ from tests.catalog import among, every, except_for, make, target_of
 @pytest.mark.parametrize("thetas", [[], [0.0, 1.0], [nan], [-2.0]])
 def test_bad_candidates_of_theta(thetas: list[float]) -> None:
     model = committee.AdaBoostThetaClassifier(theta="validation", thetas=thetas)
-    with pytest.raises(ValueError, match=r"thetas must be .* in \(-1, 1\)"):
+    with pytest.raises(ValueError, match="thetas"):
         model.fit(X, LABELS, X_val=X, y_val=LABELS)
 
 

@@ -25,14 +25,6 @@ FORESTS = among("committee.forests")
 make = partial(small, n_estimators=8, bootstrap=True)
 
 
-@every(among("committee.forests", classes=REGRESSORS))
-def test_poisson_is_for_targets_that_are_not_negative(cls: type[Any]) -> None:
-    model = cls(criterion="poisson")
-    text = "negative, or all are zero: criterion='poisson' is for counts"
-    assert_rejected(model, ValueError, text, X, np.r_[-1.0, np.ones(N - 1)])
-    assert_rejected(model, ValueError, text, X, np.zeros(N))
-
-
 @every(FORESTS)
 def test_one_row_is_never_out_of_bag(cls: type[Any]) -> None:
     y = target_of(cls)[:1]

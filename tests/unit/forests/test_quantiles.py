@@ -28,15 +28,15 @@ def fitted(cls: type[Any]) -> Any:
 
 @pytest.mark.parametrize("quantiles", [0.0, 1.0, [0.5, nan], -1.0, [[0.1, 0.9]]])
 def test_bad_quantiles_are_rejected(quantiles: Any) -> None:
-    with pytest.raises(ValueError, match="quantiles must lie between 0 and 1, got"):
+    with pytest.raises(ValueError, match="quantiles"):
         fitted(RandomForestRegressor).predict_quantiles(X, quantiles)
-    with pytest.raises(ValueError, match="fit with keep_leaf_samples=True"):
+    with pytest.raises(ValueError, match="keep_leaf_samples=True"):
         make(RandomForestRegressor).fit(X, VALUES).predict_quantiles(X, calibration=None)
 
 
 @pytest.mark.parametrize("coverage", [0.0, 1.0, nan, -0.5, 90])
 def test_bad_coverage_is_rejected(coverage: float) -> None:
-    with pytest.raises(ValueError, match="level must lie between 0 and 1, got"):
+    with pytest.raises(ValueError, match="level"):
         fitted(RandomForestRegressor).predict_interval(X, coverage)
 
 
@@ -45,7 +45,7 @@ def test_intervals_need_the_out_of_bag_errors_of_this_fit(cls: type[Any]) -> Non
     model = make(cls).fit(X, VALUES)
     assert model.predict_interval(X).shape == (N, 2)
     model.set_params(oob_score=False).fit(X, VALUES)
-    with pytest.raises(ValueError, match="fit with bootstrap=True and oob_score not False"):
+    with pytest.raises(ValueError, match=r"bootstrap=True.*oob_score"):
         model.predict_interval(X)
 
 

