@@ -1,6 +1,6 @@
 """One page for each algorithm, made from the catalogue, the docstrings, the pseudo-code and the reproductions.
 
-Everything on a page is said in one place only: names, papers and ids in `catalog.py`, the equations in the module's
+Everything on a page stands in one place: names, papers and ids in `catalog.py`, the equations in the module's
 docstring, parameters and example in the class's, the steps in `pseudo_code.txt`, pictures by the reproductions.
 """
 
