@@ -23,15 +23,6 @@ TRAINING_ROWS = "training rows"
 """Key of the hashes in the metadata."""
 
 
-OLD_NAMES = {
-    "recipe": "schema",
-    "scores": "held_out_losses",
-    "score_stderr": "held_out_loss_se",
-    "seed": "random_state",
-}
-"""Names in model files of version 0.1."""
-
-
 class ModelMetadata(NamedTuple):
     """What `committee` writes into a model file beside the model, as JSON."""
 
@@ -53,8 +44,7 @@ class ModelMetadata(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> ModelMetadata:
-        plain: dict[str, Any] = json.loads(text)
-        fields = {OLD_NAMES.get(name, name): value for name, value in plain.items()}
+        fields: dict[str, Any] = json.loads(text)
         return cls(schema=TableSchema.from_json(json.dumps(fields.pop("schema"))), **fields)
 
 
@@ -74,9 +64,7 @@ def write_model(path: Path, model: Any, metadata: ModelMetadata) -> None:
 
 def read_model(path: str) -> LoadedModel:
     """Load a model with its metadata; raises a ValueError if the file has none."""
-    loaded = LoadedModel(load_model(path), read_metadata(path))
-    set_residuals(loaded.model, loaded.metadata)  # files of earlier versions have them in the metadata only
-    return loaded
+    return LoadedModel(load_model(path), read_metadata(path))
 
 
 def set_residuals(model: Any, metadata: ModelMetadata) -> None:

@@ -83,9 +83,12 @@ def find_loss(name: str) -> Any:
 
 
 def loss_name(value: object) -> str | None:
-    """The name of a compiled loss, None for anything else."""
+    """The name of a compiled loss, None for anything else; before scikit-learn 1.9 `__module__` lacks the package."""
     kind = type(value)
-    return _join(kind.__module__, kind) if kind.__name__ in LOSSES.get(kind.__module__, ()) else None
+    for home, names in LOSSES.items():
+        if kind.__name__ in names and getattr(importlib.import_module(home), kind.__name__) is kind:
+            return _join(home, kind)
+    return None
 
 
 def is_named_tuple(kind: type) -> bool:

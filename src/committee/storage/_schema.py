@@ -66,64 +66,7 @@ class StoredType(NamedTuple):
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
-
-def _renamed(**new_names: str) -> Upgrade:
-    """An upgrade that gives parameters and attributes other names: old=new."""
-    return lambda state: {new_names.get(name, name): value for name, value in state.items()}
-
-
-def _loss_of_head(head: dict[str, Any]) -> dict[str, Any]:
-    """A loss from what its first version kept of it."""
-    from committee.losses.classification import CLASSIFICATION_LOSSES
-    from committee.losses.loss import USER, Loss
-    from committee.losses.regression import REGRESSION_LOSSES
-
-    known = {loss.code: loss for loss in (*REGRESSION_LOSSES.values(), *CLASSIFICATION_LOSSES.values())}
-    loss = known.get(head["code"], Loss("custom", USER, functions=head["own"]))
-    return loss._replace(parameter=head["p"])._asdict()
-
-
-def _tuples_for_lists(state: dict[str, Any]) -> dict[str, Any]:
-    """An upgrade that replaces lists by tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in state.items()}
-
-
-def _encoder(name: str) -> Upgrade:
-    """An upgrade of `_encoder_upgrades`, which is imported at its first use."""
-    return lambda state: getattr(importlib.import_module("committee.storage._encoder_upgrades"), name)(state)
-
-
-UPGRADES: dict[str, tuple[str, Upgrade]] = {
-    "BaggingClassifier/1": ("BaggingClassifier/2", _renamed(patience="n_iter_no_change", tree="tree_size")),
-    "BaggingRegressor/1": ("BaggingRegressor/2", _renamed(patience="n_iter_no_change", tree="tree_size")),
-    "BestOfRestarts/1": ("RestartClassifier/1", _renamed()),
-    "CommitteeClassifier/1": ("CommitteeClassifier/2", _renamed(n_folds="cv")),
-    "CommitteeRegressor/1": ("CommitteeRegressor/2", _renamed(n_folds="cv")),
-    "ExtraTreesClassifier/1": ("ExtraTreesClassifier/2", _renamed(outputs_="output_forests_")),
-    "ExtraTreesRegressor/1": ("ExtraTreesRegressor/2", _renamed(outputs_="output_forests_")),
-    "LandmarkSVC/1": ("NystroemSVC/1", _renamed()),
-    "LandmarkSVR/1": ("NystroemSVR/1", _renamed()),
-    "NuSVC/1": ("NuSVC/2", _renamed(machines_="binary_svms_")),
-    "NuSVR/1": ("NuSVR/2", _renamed(machines_="binary_svms_")),
-    "NumericPipelineClassifier/1": ("NumericPipelineClassifier/2", _renamed(numbers_="encoder_")),
-    "NumericPipelineRegressor/1": ("NumericPipelineRegressor/2", _renamed(numbers_="encoder_")),
-    "OnNumbersClassifier/1": ("NumericPipelineClassifier/1", _renamed()),
-    "OnNumbersRegressor/1": ("NumericPipelineRegressor/1", _renamed()),
-    "OneClassSVM/1": ("OneClassSVM/2", _renamed(machines_="binary_svms_")),
-    "RandomForestClassifier/1": ("RandomForestClassifier/2", _renamed(outputs_="output_forests_")),
-    "RandomForestRegressor/1": ("RandomForestRegressor/2", _renamed(outputs_="output_forests_")),
-    "SVC/1": ("SVC/2", _renamed(machines_="binary_svms_")),
-    "SVR/1": ("SVR/2", _renamed(machines_="binary_svms_")),
-    "SparselyGatedMixtureClassifier/1": ("SparselyGatedMixtureClassifier/2", _encoder("encoder_of_network")),
-    "SparselyGatedMixtureRegressor/1": ("SparselyGatedMixtureRegressor/2", _encoder("encoder_of_network")),
-    "committee.category-column/1": ("table.encoder/1", _encoder("from_category_column")),
-    "committee.number-column/1": ("table.encoder/1", _encoder("from_number_column")),
-    "committee.representation/1": ("committee.representation/2", _encoder("from_parts")),
-    "gradient-boosting.head/1": ("loss/1", _loss_of_head),
-    "mixture.design/1": ("table.encoder/1", _encoder("from_design")),
-    "numeric-columns/1": ("table.encoder/1", _encoder("from_numeric_columns")),
-    "regression-boosting.run/1": ("regression-boosting.run/2", _tuples_for_lists),
-}
+UPGRADES: dict[str, tuple[str, Upgrade]] = {}
 """Of an older tag: the tag that follows it, and what makes its state of the old one."""
 
 

@@ -211,7 +211,7 @@ def test_the_diagnostics_of_the_members(cls: type[Any]) -> None:
     np.testing.assert_allclose([model.weights_.get(name, 0.0) for name in table["name"]], table["weight"])
     assert model.loss_ < table["loss"].min() + 1e-12  # on these rows no member alone is better
     assert np.all((table["diversity"] > 0.0) & (table["diversity"] < 1.0))
-    assert list(table.to_pandas()["status"]) == ["done"] * 3
+    assert all(status.startswith("done") for status in table.to_pandas()["status"])
     assert model.history_.member[0] == table["name"][int(np.argmin(table["loss"]))]
     assert model.history_.loss[0] == pytest.approx(table["loss"].min())
     assert model.contributions_.keys() == model.weights_.keys()
