@@ -23,11 +23,6 @@ SIMILAR = 0.65
 MAX_NAMED, MAX_LISTED = 6, 20
 """Names in a sentence and in a list; of more the first ones are shown."""
 
-OLD_NAMES = {"labels": "target_type", "weights": "sample_weight", "group": "groups"}
-OLD_COLUMN_NAMES = {"kind": "type", "word": "note", "values": "categories"}
-OLD_TYPES = {"number": "numeric", "category": "categorical"}
-"""Names in model files of version 0.1."""
-
 
 class TableSchema(NamedTuple):
     """Target and column types of a training table, for reading new tables in the same way.
@@ -131,17 +126,13 @@ class TableSchema(NamedTuple):
     @classmethod
     def from_json(cls, text: str) -> Self:
         """The schema of a JSON text."""
-        plain: dict[str, Any] = json.loads(text)
-        fields = {OLD_NAMES.get(name, name): value for name, value in plain.items()}
+        fields: dict[str, Any] = json.loads(text)
         return cls(columns=tuple(map(_column, fields.pop("columns"))), **fields)
 
 
 def _column(plain: dict[str, Any]) -> ColumnSchema:
     """A column of its JSON object, whose unknown fields are ignored."""
-    fields = {OLD_COLUMN_NAMES.get(name, name): value for name, value in plain.items()}
-    if "values" in plain:
-        fields |= {"type": OLD_TYPES.get(fields["type"], fields["type"]), "has_other": bool(plain["values"])}
-    column = ColumnSchema(**{name: value for name, value in fields.items() if name in ColumnSchema._fields})
+    column = ColumnSchema(**{name: value for name, value in plain.items() if name in ColumnSchema._fields})
     return column._replace(categories=tuple(column.categories), parts=tuple(column.parts))
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from committee.cli.model_files import ModelMetadata
 from committee.ingest.column_types import as_numbers, features_of, infer_column, parse_dates
 from committee.ingest.files import TableError, iterate_frames, kind_of, read_frame
 from committee.ingest.schema import TableSchema
@@ -193,26 +192,6 @@ def test_a_new_table_is_read_as_the_training_table_was(tmp_path: Path):
     assert again["c"].to_list()[:3] == ["red", "blue", None]
     with pytest.raises(TableError, match="no column 'when', which the model needs"):
         schema.apply(table.drop("when"))
-
-
-OLD_METADATA = """{"recipe": {"target": "y", "task": "classification", "columns": [
-    {"name": "x", "kind": "number", "word": "", "values": [], "format": "", "origin": 0.0, "parts": []},
-    {"name": "c", "kind": "category", "word": "", "values": ["u"], "format": "", "origin": 0.0, "parts": []},
-    {"name": "d", "kind": "date", "word": "", "values": [], "format": "%Y-%m-%d", "origin": 18628.0, "parts": ["days"]},
-    {"name": "k", "kind": "dropped", "word": "has", "values": [], "format": "", "origin": 0.0, "parts": []}],
-    "labels": "str", "weights": "w", "group": "", "time": ""}, "method": "pruned tree", "metric": "log loss",
-    "scores": {"log loss": 0.5}, "score_stderr": 0.1, "residuals": [], "n_rows": 40, "digest": "abc", "seed": 7}"""
-
-
-def test_metadata_of_older_model_files_is_read():
-    metadata = ModelMetadata.from_json(OLD_METADATA)
-    assert (metadata.held_out_losses, metadata.held_out_loss_se, metadata.random_state) == ({"log loss": 0.5}, 0.1, 7)
-    schema = metadata.schema
-    assert (schema.sample_weight, schema.target_type) == ("w", "str")
-    assert [column.type for column in schema.columns] == ["numeric", "categorical", "date", "dropped"]
-    X = schema.apply(pl.DataFrame({"x": ["1,5"], "c": ["v"], "d": ["2021-01-03"]}))
-    assert X.with_columns(pl.col("c").cast(str)).row(0) == (1.5, "(other)", 2.0)
-    assert ModelMetadata.from_json(metadata.to_json()) == metadata
 
 
 def test_tables_from_files_and_data_frames(tmp_path: Path):
