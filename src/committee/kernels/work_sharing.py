@@ -1,13 +1,12 @@
-"""Two kernels at work on one tree: the one that grows it, and assistants that take over parts of its sums.
+"""Parallel sums of one tree: the kernel that grows it, and assistants that compute parts of its sums.
 
-Each assistant has a line of a board, which both sides read and write:
+Each assistant has a row of a shared array, the board:
 
     IDLE -> POSTED -> CLAIMED -> DONE -> IDLE      QUIT ends the assistant
        grower   assistant  assistant  grower
 
-The grower never waits for an assistant that has not begun: what is still POSTED when it has done its own share it takes
-back and does itself. So it makes no difference to the result whether assistants come late or never, only to the time;
-and no thread can wait for another that waits for it.
+The grower never waits for an assistant that has not begun: after its own part it computes the parts that are still
+POSTED itself. So the result does not depend on the assistants, and there are no deadlocks.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from committee.base.jit import part
 IDLE, POSTED, CLAIMED, DONE, QUIT = range(5)
 STATE, FIRST, LAST, FIRST_TILE, LAST_TILE, SLOT = range(6)  # columns of the board
 LINE = 8
-"""Integers of a line of the board: a cache line, so that assistants do not disturb each other."""
+"""Integers of a row of the board: a cache line, against false sharing."""
 
 PATIENCE = 2000
 """Looks at the board before the processor is offered to other threads."""
@@ -98,5 +97,5 @@ def wait_for_change(board, i, old):
 
 @part
 def share(n, n_shares, j):
-    """Where the j-th of n_shares equal shares of n rows begins."""
+    """First row of the j-th of n_shares equal parts of n rows."""
     return np.int64(n) * j // n_shares

@@ -1,7 +1,7 @@
-"""Values, negative gradients and hessians of the losses L(y, s) at the scores s; each formula stands at its branch.
+"""Values, negative gradients and hessians of the losses L(y, s) at the scores s; each formula is at its branch.
 
-All else about a loss - its target, start, link and leaves - stands in `losses/`. Where the second derivative is zero or
-negative on whole intervals (absolute, quantile, Huber, Savage, tangent) the hessian is replaced by one, or cut at zero.
+The target, start, link and leaf rule of a loss are in `losses/`. If the second derivative is zero or negative on whole
+intervals (absolute, quantile, Huber, Savage, tangent) the hessian is replaced by one, or cut at zero.
 p is the loss's own parameter.
 """
 
@@ -38,7 +38,7 @@ class Derivative(NamedTuple):
 
 @part
 def fill_residual_losses(code, p, y, score, value, g, h):
-    """Losses of the residual r = y - s, whose hessian is a constant (or stands in for one)."""
+    """Losses of the residual r = y - s, whose hessian is a constant, or replaced by one."""
     if code == SQUARED:  # r^2 / 2
         for i in range(np.uintp(y.size)):
             r = y[i] - score[i]
@@ -205,7 +205,7 @@ def log_product(values):
 
 @part
 def total_log_loss(y, score, weight, g, scratch):
-    """ln(1 + e^s) - y s = max(s, 0) - y s - ln q, where q = max(p, 1 - p) and p = y - g is known already."""
+    """ln(1 + e^s) - y s = max(s, 0) - y s - ln q, where q = max(p, 1 - p) and p = y - g is already computed."""
     n = np.uintp(y.size)
     for i in range(n):
         scratch[i] = max(score[i], 0.0) - y[i] * score[i]

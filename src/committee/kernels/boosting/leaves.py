@@ -16,7 +16,7 @@ class NewtonStep(NamedTuple):
     l1: float
     l2: float
     learning_rate: float
-    curvature_bound: float  # of `cannot_increase`; 0 for a quadratic loss, negative where no bound is known
+    curvature_bound: float  # of `cannot_increase`; 0 for a quadratic loss, negative without a bound
 
 
 @part

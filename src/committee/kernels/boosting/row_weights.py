@@ -47,7 +47,7 @@ def tally_row(i, a, predictions, y, weight, score):
 
 @kernel
 def tally_votes(a, predictions, y, weight, score, out):
-    """score += a * answers (in place); out gets the smallest y * score, and the weight of the rows that are wrong."""
+    """score += a * predictions, in place; write the smallest y * score and the weight of misclassified rows to out."""
     one, two, three = np.uintp(1), np.uintp(2), np.uintp(3)
     low = low_1 = low_2 = low_3 = np.inf
     wrong = wrong_1 = wrong_2 = wrong_3 = 0.0

@@ -1,6 +1,6 @@
-"""Functions that a user wrote in Python, as loops of machine code over arrays.
+"""User-defined Python functions, compiled to loops over arrays.
 
-A compiled function that calls another one cannot be kept on disk, so each of these is compiled once in every process.
+A compiled function that calls another one cannot be cached on disk, so each of these is compiled once in every process.
 The exp, log and log1p of `math` and NumPy in it become those of exp_log.py: a loop with calls into the C library
 is not turned into vector code.
 """
@@ -166,7 +166,7 @@ def _given(first: Any, second: Any) -> Any:
 
 
 def _differences(loss: Any) -> Any:
-    """The same by central differences of the loss, whose values stand in `values`."""
+    """The same by central differences of the loss, with its values in `values`."""
 
     def slopes(y: Any, score: Any, values: Any, g: Any, h: Any) -> None:
         for i in range(y.size):

@@ -118,7 +118,7 @@ def log_sigmoid(score, y):
 
 @kernel
 def logistic_slopes(log_q, y, weights, slope_out, curvature_out):
-    """First and (minus the) second derivative of shares * ln q with respect to the score, from ln q itself."""
+    """First and (minus the) second derivative of weights * ln q with respect to the score, from ln q."""
     n_experts, n_rows = log_q.shape
     for first in range(0, n_rows, BLOCK):
         last = min(first + BLOCK, n_rows)
@@ -134,7 +134,7 @@ def logistic_slopes(log_q, y, weights, slope_out, curvature_out):
 
 @kernel
 def softmax_slopes(log_p, weights, weight, slope_out, curvature_out):
-    """The same of sum_k shares[k] ln p[k], sum_k shares[k] = weight: shares - weight p, and weight p in place of the
+    """The same of sum_k weights[k] ln p[k], sum_k weights[k] = weight: weights - weight p, and weight p in place of the
     curvature, of which it is a bound (gate.py)."""
     n_experts, n_rows = log_p.shape
     for first in range(0, n_rows, BLOCK):

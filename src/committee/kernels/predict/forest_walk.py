@@ -1,4 +1,4 @@
-"""From rows to the summed answers of deep trees."""
+"""Sums of the predictions of deep trees."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import numpy as np
 from committee.base.jit import kernel, part
 
 LANES = 8
-"""Rows of a tile: they walk in lock step, so that their cache misses overlap."""
+"""Rows of a tile, which proceed in lock step, so that their cache misses overlap."""
 
 TILES_TOGETHER = 512
-"""Tiles that go through a tree before the next tree is taken: both stay in the second cache."""
+"""Number of tiles that are traversed together: they and a tree fit the second-level cache."""
 
 
 @part
 def category_step(X, row, node, nodes, category_set, categories):
-    """The child that a row goes to; a leaf leads to itself. Codes outside 0..255 follow missing values."""
+    """The child of a row; that of a leaf is itself. Codes outside 0..255 follow missing values."""
     here = nodes[node]
     f = here.feature
     x = X[row, np.uintp(f ^ (f >> np.int32(31)))]
@@ -30,7 +30,7 @@ def category_step(X, row, node, nodes, category_set, categories):
 
 
 @kernel
-def add_row_predictions(X, nodes, roots, answer, category_set, categories, values, score_out):
+def add_row_predictions(X, nodes, roots, value_index, category_set, categories, values, score_out):
     """Add to score_out [n, k] the values of the leaves that rows of X [n, d] (float64) reach in every tree.
 
     Row by row, for few rows and for splits by sets of categories (codes in such columns).
@@ -43,7 +43,7 @@ def add_row_predictions(X, nodes, roots, answer, category_set, categories, value
                 node = child
                 child = category_step(X, np.uintp(i), node, nodes, category_set, categories)
             for k in range(values.shape[1]):
-                score_out[i, k] += values[answer[node], k]
+                score_out[i, k] += values[value_index[node], k]
 
 
 @part
@@ -57,7 +57,7 @@ def short_step(tiles, tile, lane, nodes, root, node, n_bits):
 
 
 @kernel
-def add_tile_predictions(tiles, nodes, n_bits, roots, answer, values, score_out):
+def add_tile_predictions(tiles, nodes, n_bits, roots, value_index, values, score_out):
     """The same for tiles [n / 8, columns, 8] without missing values; `nodes` and `n_bits` are those of ShortNodes."""
     one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
     five, six, seven = np.uintp(5), np.uintp(6), np.uintp(7)
@@ -83,11 +83,11 @@ def add_tile_predictions(tiles, nodes, n_bits, roots, answer, values, score_out)
                         break
                 row = i * np.uintp(LANES)
                 for k in range(values.shape[1]):
-                    score_out[row, k] += values[answer[r + a], k]
-                    score_out[row + one, k] += values[answer[r + b], k]
-                    score_out[row + two, k] += values[answer[r + c], k]
-                    score_out[row + three, k] += values[answer[r + d], k]
-                    score_out[row + four, k] += values[answer[r + e], k]
-                    score_out[row + five, k] += values[answer[r + f], k]
-                    score_out[row + six, k] += values[answer[r + g], k]
-                    score_out[row + seven, k] += values[answer[r + h], k]
+                    score_out[row, k] += values[value_index[r + a], k]
+                    score_out[row + one, k] += values[value_index[r + b], k]
+                    score_out[row + two, k] += values[value_index[r + c], k]
+                    score_out[row + three, k] += values[value_index[r + d], k]
+                    score_out[row + four, k] += values[value_index[r + e], k]
+                    score_out[row + five, k] += values[value_index[r + f], k]
+                    score_out[row + six, k] += values[value_index[r + g], k]
+                    score_out[row + seven, k] += values[value_index[r + h], k]

@@ -1,11 +1,11 @@
-"""From rows to the scores of small trees without branches: nodes strike leaves out of a set of bits that a row has.
+"""Scores of small trees without branches: nodes remove leaves from a bit mask of the row.
 
-The leaves of a tree are numbered from left to right, one bit each. A row starts with all of them. A node that sends it
-right strikes out the leaves of its left side; the order of the nodes does not matter. The leaf of the row is the lowest
-bit that is left: a leaf further left lies on the left side of some node of the row's path that sent it right.
+The leaves of a tree are numbered from left to right, one bit each. The mask of a row starts with all of them. A node at
+which the row goes right removes the leaves of its left side; the order of the nodes does not matter. The leaf of the
+row is the lowest remaining bit: a leaf further left is on the left side of a node of the path where the row went right.
 
-Looking at all nodes of a tree costs more than to walk down one path, but rows take no turns of their own, so eight or
-more go through the comparisons at once.
+All nodes of a tree are compared in place of one path, but without branches, so that eight or more rows are compared at
+once.
 
 Lucchese et al., QuickScorer: a fast algorithm to rank documents with additive ensembles of regression trees, 2015.
 """
@@ -66,7 +66,7 @@ def turn_table(X, begin, n, source, block_out):
 
 @part
 def strike_out(block, shift, trees, t, mask_out):
-    """Let the nodes of tree t strike leaves out of the masks; four at a time, to load and store masks less often."""
+    """Remove leaves of tree t from the masks, by four nodes at a time, to load and store masks less often."""
     column, holes_left, threshold, kept = trees.column, trees.holes_left, trees.threshold, trees.kept
     ones = all_ones(kept[0])
     n = np.uintp(mask_out.size)

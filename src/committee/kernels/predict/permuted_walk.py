@@ -1,8 +1,8 @@
-"""A tree's predictions for rows in which one feature is permuted: only rows that change sides at a split walk again.
+"""Predictions of a tree for rows in which one feature is permuted: only rows that change sides are traversed again.
 
 A row whose value of feature f is replaced by that of a donor follows its original path down to the first split on f
 that sends the two values to different children: there the permuted path departs. Most values never change sides, so one
-walk down the original path that also asks, at every split, where the donor's value would go finds the departures of all
+traversal of the original path, which also compares the donor's value at every split, finds the departures of all
 features.
 
     root --- f:  own value left,  donor's value left      same child
@@ -23,9 +23,9 @@ from committee.kernels.trees.sampling import draw_below, draw_unit
 
 
 class Permutation(NamedTuple):
-    """Whose value every out-of-bag row of a tree gets, feature by feature: a cyclic shift of the rows in random order.
+    """The donors of every out-of-bag row of a tree, by feature: a cyclic shift of the rows in random order.
 
-    For feature f, rows[k] gets the value of donors[position[k] + shift[f]], counted around the cycle.
+    For feature f, the value of rows[k] is that of donors[position[k] + shift[f]], modulo the length of the cycle.
     """
 
     rows: NDArray[np.int64]  # [m] out-of-bag rows, sorted
@@ -102,7 +102,7 @@ def walk(X, row, node, forest):
 def walk_tile(tile, path, forest):
     """Walk eight rows, tile [8, d], from the nodes path[0] to their leaves, path[the level that is returned].
 
-    They walk in lock step: a row alone would wait for one node after the other.
+    They proceed in lock step: a single row would wait for one node after the other.
     """
     level = 0
     a, b, c, d = path[0, 0], path[0, 1], path[0, 2], path[0, 3]
@@ -157,11 +157,11 @@ def find_departures(columns, k, depth, permutation, forest, memory, n_found, res
 
 @kernel
 def predict_permuted(X, columns, permutation, root, forest, predictions, memory, result):
-    """Predict rows of X [n, d] as they are and with each feature permuted; return how many predictions change.
+    """Predict rows of X [n, d] unchanged and with each feature permuted; return how many predictions change.
 
-    predictions holds the prediction of every node of `forest`, a PackedForest; `root` is that of the tree. columns
-    [d, n] is X again: donors stand in ascending order, so columns are read from front to end. The predictions go into
-    result, a PermutedPredictions; memory is overwritten.
+    predictions has the prediction of every node of `forest`, a PackedForest; `root` is that of the tree. columns [d, n]
+    is X transposed: donors are in ascending order, so columns are read from front to end. The predictions are written
+    to result, a PermutedPredictions; memory is overwritten.
     """
     rows, tile, path = permutation.rows, memory.tile, memory.path
     n_found = np.uintp(0)
@@ -228,10 +228,10 @@ def are_equal(rows, weight):
 def predict_node_permuted(X, rows, weight, root, forest, key, memory, result):
     """Permute the split feature at one node at a time; return how many rows change sides there.
 
-    At every inner node the rows that reach it form a cycle in which a row is as long as its weight, and which is
-    shifted by a random length: a row gets the value of the donor that then lies at its beginning, which is another row
-    if the weights are equal. Below the node it goes on with its own values. rows [m] comes in a random order and is
-    sorted by leaf; the rows that change sides go into result, a NodeChanges; memory is overwritten.
+    At every inner node its rows form a cycle in which the length of a row is its weight, and which is shifted by a
+    random length: the value of a row is that of the donor at its beginning, which is another row if the weights are
+    equal. Below the node the row continues with its own values. rows [m] is in a random order and is sorted by leaf;
+    the rows that change sides are written to result, a NodeChanges; memory is overwritten.
     """
     n_found = 0
     bounds, has_equal_weights = memory.bounds, are_equal(rows, weight)

@@ -1,4 +1,4 @@
-"""From rows to leaves."""
+"""Traversal of trees: from rows to leaves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from committee.base.jit import kernel, part
 
 @part
 def step(X, row, node, nodes):
-    """The child that the row goes to; a leaf leads to itself. A negative feature ~f sends missing values left."""
+    """The child of the row; that of a leaf is itself. With a negative feature ~f missing values go left."""
     here = nodes[node]
     f = here.feature
     x = X[row, np.uintp(f ^ (f >> np.int32(31)))]
@@ -19,7 +19,7 @@ def step(X, row, node, nodes):
 
 @kernel
 def find_leaves(X, nodes, leaves_out):
-    """Leaf of every row of X [n, d]. Eight rows walk in lock step: their cache misses overlap."""
+    """Leaf of every row of X [n, d]. Eight rows proceed in lock step, so that their cache misses overlap."""
     n = X.shape[0]
     last = n // 8 * 8
     zero = np.uintp(0)
@@ -79,7 +79,7 @@ def find_leaves_with_categories(X, feature, threshold, left, missing_left, categ
 def add_leaf_values(X, nodes, roots, depths, values, score_out):
     """Add the values [nodes, k] of the leaves that rows of X [n, d] reach in every tree to score_out [n, k].
 
-    Eight rows walk in lock step, at most depths[t] steps through tree t.
+    Eight rows proceed in lock step, at most depths[t] steps through tree t.
     """
     n = X.shape[0]
     last = n // 8 * 8
@@ -126,7 +126,7 @@ ROWS_TOGETHER = 256
 def add_tree_scores(X, nodes, roots, depths, outputs, values, score_out):
     """Add to score_out [n, k] the values of the leaves that rows of X [n, d] reach; tree t adds to column outputs[t].
 
-    Eight rows walk in lock step, at most depths[t] steps through tree t.
+    Eight rows proceed in lock step, at most depths[t] steps through tree t.
     """
     n = X.shape[0]
     last = n // 8 * 8

@@ -1,22 +1,22 @@
-"""SHAP values of trees by quadrature, many rows side by side.
+"""SHAP values of trees by quadrature, for many rows at once.
 
-Write, for a leaf with the value v, P for the features on its path, z_j for the share of the training weight that goes
-its way at the splits on feature j, and o_j = 1 where the row goes its way at all of them, 0 where not. Its part in the
+For a leaf with the value v, let P be the features on its path, z_j the fraction of the training weight that follows the
+path at the splits on feature j, and o_j = 1 if the row follows it at all of them, else 0. Its contribution to the
 Shapley value of feature j, and in the interaction of i and j, is (for the derivation see explain/shap.py)
 
     v (o_j - z_j) int_0^1 prod_{k in P, k != j} f_k(t) dt,                      f_k(t) = (1 - t) z_k + t o_k
     v (o_i - z_i) (o_j - z_j) / 2 int_0^1 prod_{k in P, k not in {i, j}} f_k(t) dt
 
-integrals of polynomials, which Gauss-Legendre quadrature with |P| / 2 points gives without error. With the product
-G(t) over all of P and r_j(t) = (o_j - z_j) / f_j(t) the integrands are G r_j and G r_i r_j. A walk through the tree
-keeps G on the way down and collects the sum H of v G over the leaves on the way up. Where a feature comes again on a
-path its r changes, and the leaves below get the change: what they have been given by all its edges is the last r.
+integrals of polynomials, for which Gauss-Legendre quadrature with |P| / 2 points is exact. With the product
+G(t) over all of P and r_j(t) = (o_j - z_j) / f_j(t) the integrands are G r_j and G r_i r_j. A traversal of the
+tree computes G on the way down and the sum H of v G over the leaves on the way up. If a feature occurs again on a path
+its r changes, and the change is added for the leaves below: the sum over all its edges is the last r.
 
-An edge leads from a node to a child. Edges stand in the order of the walk:
+An edge connects a node and a child. Edges are in the order of the traversal:
 
         .            edge   0 1 2 3      depth  1 2 2 1
-      0   3          up is the depth of the last edge above with the same feature, 0 where there is none;
-     1 2             level 0 of the scratch holds what is true of a feature not met yet: z = 1, o = 1, f = 1, r = 0
+      0   3          up is the depth of the last edge above with the same feature, 0 if there is none;
+     1 2             level 0 of the scratch has the values of a feature not on the path: z = 1, o = 1, f = 1, r = 0
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ONE = np.uintp(1)
 
 
 class Paths(NamedTuple):
-    """The trees to explain, edge by edge in the order of the walk."""
+    """The trees to explain, edge by edge in the order of the traversal."""
 
     edges: NDArray[np.void]
     trees: NDArray[np.void]
@@ -42,7 +42,7 @@ class Paths(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory of a walk, by level; level 0 of path has z = 1, of product 1.0 everywhere."""
+    """Memory of a traversal, by level; level 0 of path has z = 1, of product 1.0 everywhere."""
 
     path: NDArray[np.void]  # [levels]
     product: NDArray[np.float64]  # [levels, 1 + points, width]: o first, then G
@@ -59,16 +59,16 @@ def forget_below(path, last_depth, top, depth):
 
 @part
 def share_of_weight(weight, left, node):
-    """Share of the parent's weight that the node has; where nothing was weighed no way is the likelier one."""
+    """Fraction of the parent's weight in the node; one half without any weight."""
     both = weight[left] + weight[left + 1]
     return weight[node] / both if both > 0.0 else 0.5
 
 
 @kernel
 def lay_out_paths(feature, left, weight, stack, path, last_depth, edges_out):
-    """The edges of a tree in the order of the walk; return the most features on a path.
+    """The edges of a tree in the order of the traversal; return the largest number of features on a path.
 
-    Written are node, parent, depth, up, share, and `cover`, the product of the shares from the root on. Scratch:
+    Written are node, parent, depth, up, share, and `cover`, the product of the fractions from the root on. Scratch:
     stack [m, 2] of nodes and depths, path [m, 4] of features, ups, numbers of features and edges, last_depth [d], which
     must be zero and is zero again at the end.
     """
@@ -146,7 +146,7 @@ def enter_edge(columns, start, rows, e, tree, paths, scratch):
 
 @part
 def ratio_of_followers(z, t):
-    """r = (o - z) / f where o = 1; where o = 0 it is -1 / (1 - t), whatever z is."""
+    """r = (o - z) / f for o = 1; for o = 0 it is -1 / (1 - t) for any z."""
     return (1.0 - z) / (z * (1.0 - t) + t)
 
 

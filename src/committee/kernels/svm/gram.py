@@ -50,7 +50,7 @@ def _from_bits(typing_context, bits):
 
 @intrinsic
 def _fused(typing_context, a, b, c):
-    """a * b + c with one rounding, in one instruction where the machine has it."""
+    """a * b + c with one rounding, in one instruction if the processor has it."""
 
     def generate(context, builder, signature, args):
         return builder.fma(*args)

@@ -53,7 +53,7 @@ class Variables(NamedTuple):
 
 @intrinsic
 def _smaller(typing_context, a, b):
-    """The smaller of two numbers that are not nan: this promise lets the compiler vectorise."""
+    """The smaller of two numbers that are not nan, which lets the compiler vectorise."""
 
     def generate(context, builder, signature, args):
         is_less = builder.fcmp_ordered("<", args[0], args[1], flags=("nnan", "nsz"))

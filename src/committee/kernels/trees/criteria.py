@@ -1,4 +1,4 @@
-"""What a split is worth: the criteria, each a line.
+"""The criteria of splits.
 
 Every criterion of (G, H) is a sum over the two children of a score of the child, G the sum of the targets (or of the
 negative gradients) and H the sum of the weights (or hessians) of its rows. A larger sum is a better split.
@@ -81,8 +81,8 @@ def variance_decrease(g, h, mean, h_all):
 def score_cuts(rules, node, n_cuts, cut_g, cut_h, gain_out):
     """Fill gain_out[:n_cuts] with the scores of cuts, left sums in cut_g, cut_h (integers).
 
-    Without regularisation the squared criterion is scored by the fall itself, on targets shifted by an integer near
-    the node's mean (nothing is lost); the other criteria by the sum of the children's scores.
+    Without regularisation the score of the squared criterion is the decrease, on targets shifted by an integer near the
+    node's mean, which is exact; that of other criteria is the sum of the children's scores.
     """
     criterion, l1, l2 = rules.criterion, rules.l1, rules.l2
     g_unit, h_unit, shift = rules.g_unit, rules.h_unit, node.shift

@@ -49,8 +49,8 @@ NO_GROUP = np.uint64(0)
 def find_split(i, node, search):
     """Find the best split of node i among max_features random features; write it into the node's record.
 
-    A feature that is constant in the node does not count: another one is drawn for it. The first of equal splits wins,
-    so the search ends early when no later feature can do better. The draws leave search.features as they found it.
+    A feature that is constant in the node does not count: another one is drawn for it. Of equal splits the first is
+    taken, so the search ends early if no later feature can be better. search.features is restored after the draws.
     """
     score_unsplit(node, search)
     best_possible = perfect_score(node, search.rules)
@@ -164,7 +164,7 @@ def search_packed(i, f, n_codes, path, node, search):
 
 @inlined
 def search_random_cut(f, n_codes, node, search):
-    """Draw one cut of a feature of any kind and score it under any criterion; its codes stand in work.column."""
+    """Draw one cut of a feature of any kind and score it with any criterion; its codes are in work.column."""
     rules, table, work = search.rules, search.table, search.work
     before, monotone = node.score, table.features[f].monotone
     n_translated = count_translated(f, search)

@@ -100,7 +100,7 @@ def build_histogram(words, n_features, rows, stat, is_packed, histogram_out):
 def cut_sums(sums, f, n_codes, is_packed, cuts_out):
     """Cuts after every code of feature f from the node's histogram; entry n_codes holds the sums of missing rows.
 
-    LEFT_N holds the weight for want of counts. Return how many codes occur.
+    LEFT_N is the weight, as there are no counts. Return how many codes occur.
     """
     base = f * 256
     g = 0

@@ -1,11 +1,11 @@
-"""A whole tree on packed histograms in one call: the trees that boosting grows by the hundred.
+"""A whole tree on packed histograms in one call, for boosting.
 
-Every row carries one integer (g << 32) + h, so one addition per feature sums both. A node's histogram holds these sums
-by feature and code; that of its smaller child is summed from the rows, that of the larger one is what remains. The
-search of a feature is three short loops over at most 255 cuts, free of branches, and the rows go left and right by a
-table of 256 answers, which serves numbers, missing values and categories alike.
+Every row has one integer (g << 32) + h, so one addition per feature sums both. A node's histogram holds these sums
+by feature and code; that of its smaller child is summed from the rows, that of the larger one is the difference. The
+search of a feature is three short loops over at most 255 cuts, without branches, and rows are divided by a table of 256
+entries, for numbers, missing values and categories.
 
-Neither sum of the whole table may leave 31 bits (the caller sees to that), and every row that counts has h >= 1.
+Both sums of the whole table must fit 31 bits (the caller checks it), and every row of positive weight has h >= 1.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from committee.kernels.work_sharing import (
 )
 
 COUNTED = 8
-"""Nodes with fewer rows than so many leaves must have are searched with counts at once: most would have to be later."""
+"""Nodes with fewer rows than this number of smallest leaves are searched with counts from the start."""
 
 SHARED_CELLS = 200_000
-"""Rows times features of a node from which its sums are shared out: some hundred microseconds."""
+"""Rows times features of a node above which assistants take part in its sums."""
 
 HALF = 32
 LOW = np.int64(0xFFFFFFFF)
@@ -51,14 +51,14 @@ NO_GROUP = np.uint64(0)
 NO_SLOT = np.int64(-1)
 TWO_OVER_PI = 2.0 / np.pi
 MIN_REST = 0.01
-FEW_CATEGORIES = 4  # that many can be put in order by chance without much harm
+FEW_CATEGORIES = 4  # up to this number an order by chance is harmless
 
 
 @part
 def add_rows(n_words, tile, base, rows, amounts, is_ordered, sums_out):
     """Add the amounts of `rows` to the bins of the first n_words words of a tile (a constant where it is inlined).
 
-    amounts stand in the order of `rows`, or, not is_ordered, at the row's own place.
+    amounts are in the order of `rows`, or, not is_ordered, at the place of the row.
     """
     n = np.uintp(rows.size)
     last = n - np.uintp(1)
@@ -77,7 +77,7 @@ def add_rows(n_words, tile, base, rows, amounts, is_ordered, sums_out):
 
 @part
 def add_tile(n_words, tile, base, rows, amounts, is_ordered, sums_out):
-    """`add_rows` with the number of words known to the compiler."""
+    """`add_rows` with a constant number of words."""
     if n_words == 8:
         add_rows(8, tile, base, rows, amounts, is_ordered, sums_out)
     elif n_words == 7:
@@ -119,7 +119,7 @@ def sum_rows(words, n_features, tiles, rows, amounts, ordered, sums_out):
 
 @part
 def sum_together(sample, first, last, ordered, team, pool, slot):
-    """Overwrite pool[slot] with the sums of sample.rows[first:last]; of many rows, assistants take a share.
+    """Overwrite pool[slot] with the sums of sample.rows[first:last]; for many rows, with the help of assistants.
 
     They take tiles, which lie apart in the histogram, or where there are few of these rows, into histograms of their
     own. What no assistant has begun is done here.
@@ -132,7 +132,7 @@ def sum_together(sample, first, last, ordered, team, pool, slot):
     if (last - first) * n_features >= SHARED_CELLS:
         n_shares += team.board.shape[0]
     by_tiles = n_tiles >= 2 * n_shares
-    for j in range(n_shares - 1, -1, -1):  # its own share last
+    for j in range(n_shares - 1, -1, -1):  # its own part last
         a, b, t, u = first, last, np.int64(0), n_tiles
         if by_tiles:
             t, u = share(n_tiles, n_shares, j), share(n_tiles, n_shares, j + 1)
@@ -161,7 +161,7 @@ def sum_together(sample, first, last, ordered, team, pool, slot):
 
 @kernel
 def assist(sample, ordered, pool, team, j):
-    """Sum the rows that the grower of a tree posts to assistant j, until it says QUIT."""
+    """Sum the rows that the grower of a tree posts to assistant j, until QUIT."""
     place = j * LINE
     state = look(team.board, place)
     while state != QUIT:
@@ -224,10 +224,10 @@ def running_sums(n_cuts, source, order, is_ordered, first, running_out):
 
 @part
 def score_decreases(l2, own, least, node, rules, sums, fall_out):
-    """The fall of the loss by every cut, REFUSED where a child weighs too little; return the largest, as bits.
+    """The decrease of the loss by every cut, REJECTED if a child is too light; return the maximum, as bits.
 
-    One loop without a branch for each form of the criterion. Falls are compared as integers: from zero up the bits of
-    a float64 have the order of the numbers, those of REFUSED are smaller, and integers have a maximum in vector code.
+    One loop without branches for each form of the criterion. Decreases are compared as integers: the bits of float64
+    numbers from zero on have their order, those of REJECTED are smaller, and integers have a maximum in vector code.
     """
     n_cuts = np.uintp(sums.size)
     g_unit, h_unit, l1, criterion = rules.g_unit, rules.h_unit, rules.l1, rules.criterion
@@ -282,7 +282,7 @@ def counted_range(n_cuts, count, least, source, order, is_ordered, first):
 
 @part
 def reject_unordered(monotone, node, rules, sums, decrease):
-    """Overwrite the falls of cuts that a monotone constraint forbids; return the largest left, as bits."""
+    """Overwrite the decreases of cuts that violate a monotone constraint; return the remaining maximum, as bits."""
     largest = as_bits(REJECTED)
     for b in range(sums.size):
         g = sums[b] >> HALF
@@ -298,7 +298,7 @@ def reject_unordered(monotone, node, rules, sums, decrease):
 
 @part
 def space_cuts(least, sums, decrease):
-    """Refuse cuts that follow the last one allowed by less than `least` of h."""
+    """Reject cuts that follow the last allowed one by less than `least` of h."""
     last = np.int64(0)
     for b in range(sums.size):
         h = sums[b] & LOW
@@ -310,17 +310,17 @@ def space_cuts(least, sums, decrease):
 
 @part
 def charge_for_order(begin, n_places, sums, order, rules, decrease):
-    """Subtract from each gain what the order of categories would promise by chance; return the largest left, as bits.
+    """Subtract the gain expected by chance from the order of categories; return the remaining maximum, as bits.
 
-    If the sums g of the categories are noise of variance noise * h, the order by g / h has looked at that noise: a cut
-    with the share p of S = sum of sqrt(h) on its left has an expected gain of noise * S^2 / H * phi(z)^2 / (p (1 - p)),
-    where z is the normal quantile of p and phi the normal density. S^2 / H is the number of categories if all weigh the
-    same, and phi(z) is 0.4 (4 p (1 - p))^0.85 to within 5 %, so this is about
+    If the sums g of the categories are noise of variance noise * h, the order by g / h fits that noise: a cut with the
+    fraction p of S = sum of sqrt(h) on its left has an expected gain of noise * S^2 / H * phi(z)^2 / (p (1 - p)), where
+    z is the normal quantile of p and phi the normal density. S^2 / H is the number of categories if all have the same
+    weight, and phi(z) is 0.4 (4 p (1 - p))^0.85 to within 5 %, so this is about
 
         (2 / pi) * noise * S^2 / H * (4 p (1 - p))^(3/4)
 
-    A hundredth of the gain is left in any case: where no column promises more than chance, two together may.
-    A cut between categories of equal value is refused: which of them goes left would depend on their codes.
+    A hundredth of the gain is kept in any case, for interactions of columns without gains of their own. Cuts between
+    categories of equal value are rejected, as they would depend on the codes.
     """
     roots, total = 0.0, 0.0
     for j in range(n_places):
@@ -359,11 +359,11 @@ def search_code(f, feature, has_counts, node, rules, histogram, counts, work):
     is_spaced = False
     if is_set:
         smoothing, rare = rules.category_smoothing, np.int64(1)
-        if n_codes > FEW_CATEGORIES:  # of fewer rows than the smoothing a category's mean says nothing: it goes right
+        if n_codes > FEW_CATEGORIES:  # the means of categories of fewer rows than the smoothing are noise
             rare = max(np.int64(smoothing * node.h / node.count), rare)
         n_places = order_by_value(n_codes, source, smoothing / rules.h_unit, rare, work.decrease, work.order)
         if rules.category_smoothing > 0.0 and n_places > FEW_CATEGORIES:
-            # The order has looked at the targets: boosting asks more of a split along it.
+            # The order depends on the targets, so more is required of a split along it.
             l2 += rules.category_smoothing
             own = child_score(rules.criterion, node.g * rules.g_unit, node.h * rules.h_unit, rules.l1, l2)
             least = max(least, np.int64(rules.category_rows * node.h / node.count))
@@ -466,11 +466,11 @@ def may_split(node, rules):
 def write_sides(node, feature, histogram, side_out):
     """Which codes go left: side_out[256]. The cut moves to the middle of the codes that no row of the node has.
 
-    Then it is the edge of a bin, and codes decide for other rows of the table just as values do. A category that no row
-    of the node has follows missing values, or without any the heavier child.
+    Then it is the edge of a bin, and codes and values divide other rows of the table in the same way. A category that
+    no row of the node has follows missing values, or without any the child of larger weight.
 
-    A code whose sums are zero may still have rows, which carry nothing but count. Where counting them refused the
-    split a second time, they stay where the search counted them: right of the cut, as every code not said to go left.
+    A code whose sums are zero may still have rows, which only count. If counting them rejected the split a second time,
+    they stay where the search counted them: right of the cut, as all codes that are not marked as left.
     """
     n_codes = feature.n_bins
     base = node.feature * 256
@@ -529,7 +529,7 @@ def part_rows(rows, column, side, spare):
 
 @part
 def count_rows(rows, rules, h, ones):
-    """How many rows these are; a whole weight counts as so many."""
+    """Number of rows, with an integer weight w counted as w rows."""
     if rules.unit_weights == 1:
         return h
     if rules.whole_weights == 0 or ones.size == 0:

@@ -1,7 +1,7 @@
-"""A subtree's own codes: its columns are copied when a node first looks at them.
+"""Codes of a subtree: its columns are copied when a node first searches them.
 
-Copied codes have 16 bits, as dense ranks where that pays: the subtree then lives in the cache and its sorts are short.
-A feature that is constant in the subtree is not looked at again.
+Copied codes have 16 bits and may be dense ranks: the subtree then fits the cache and its sorts are short. A feature
+that is constant in the subtree is not searched again.
 """
 
 from __future__ import annotations

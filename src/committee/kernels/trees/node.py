@@ -19,7 +19,7 @@ from committee.kernels.trees.sampling import child_key
 
 @part
 def begin_node(node, rules, stat, target, rows):
-    """Sum the node's rows and forget any split; return whether it may be split."""
+    """Sum the node's rows and delete any split; return whether it may be split."""
     g = 0
     h = 0
     for i in range(np.uintp(node.start), np.uintp(node.start + node.n)):
@@ -70,7 +70,7 @@ def score_node(node, rules, stat, sums):
         node.own = class_score(rules.criterion, sums, np.float64(node.h))
     elif rules.criterion == SQUARED and rules.l1 == 0.0 and rules.l2 == 0.0:
         node.shift = node.g // node.h
-        node.own = 0.0  # splits are scored by the fall itself
+        node.own = 0.0  # the score of a split is the decrease
     else:
         node.own = child_score(rules.criterion, node.g * rules.g_unit, node.h * rules.h_unit, rules.l1, rules.l2)
 
@@ -96,7 +96,7 @@ def perfect_score(node, rules):
 
 @part
 def end_search(node, rules):
-    """Turn the best score into the fall of the weighted impurity; refuse the split if that is too small."""
+    """Convert the best score to the decrease of the weighted impurity; reject the split if that is too small."""
     if node.feature >= 0:
         decrease = rules.gain_unit * (node.score - node.own) / rules.total_weight
         if decrease >= rules.min_gain:

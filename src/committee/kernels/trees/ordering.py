@@ -36,7 +36,7 @@ def order_by_code(column, n, n_codes, keys, counters):
     n_bits = 1
     while (1 << n_bits) < n_codes:
         n_bits += 1
-    # As many passes as keep the counters fewer than the rows: resetting them must not cost more than the sort.
+    # More passes with fewer counters than rows: resetting them should not take longer than the sort.
     n_passes = 1
     width = n_bits
     while (1 << width) > DIGITS or (1 << width) > 2 * n:
@@ -63,7 +63,7 @@ def rank_small(column, n, counters):
 
 @part
 def rank_small_codes(n, codes, counters):
-    """The same for int32 codes, which may stand in counters[:n] already."""
+    """The same for int32 codes, which may be in counters[:n] already."""
     padded = (n + 7) // 8 * 8
     for i in range(n):
         counters[i] = codes[i] * np.int32(SMALL) + np.int32(i)

@@ -46,7 +46,7 @@ def is_constant(column, n):
 def mark_sides(node, n_codes, column, side_out):
     """side_out[i] = 1 where row i of the node goes left; return how many do.
 
-    A node without missing values has learned no side for them: they will follow its larger child.
+    In a node without missing values they are sent to its larger child.
     """
     n = node.n
     code = node.code

@@ -60,8 +60,8 @@ def remove(i, heap, size, where, link):
 def prune_weakest_links(left, parent, cost, work, path_out):
     """Collapse the weakest inner node again and again until the root is a leaf; return the number of steps.
 
-    The link of node t is g(t) = (R(t) - R(T_t)) / (leaves of T_t - 1): the price per leaf at which its subtree T_t is
-    no longer worth keeping. cost is R(t), the node's part of the tree's impurity. Step s collapses path.order[s] at
+    The link of node t is g(t) = (R(t) - R(T_t)) / (leaves of T_t - 1): the penalty per leaf at which its subtree
+    T_t is pruned. cost is R(t), the node's part of the tree's impurity. Step s collapses path.order[s] at
     path.alpha[s] and leaves a tree of cost path.impurity[s] with path.n_leaves[s] leaves; path.pruned_at[t] is the step
     that made t a leaf, 0 for leaves, -1 for nodes that vanish below another. work, overwritten, is two arrays [m] of
     floats and one [4, m] of integers.

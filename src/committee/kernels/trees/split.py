@@ -1,8 +1,8 @@
 """The best split of a node: cuts along one feature, scored, compared with the best so far.
 
 A cut is a candidate split: the sums of the rows that would go left. Numeric cuts follow the order of the codes,
-categorical ones Fisher's order of the categories in the node; both are then scored alike. Missing values are first
-put right, then left. Every `search_*` part writes a split that beats `node.score` into the node's record.
+categorical ones Fisher's order of the categories in the node; both are scored in the same way, with missing values on
+the right, then on the left. Every `search_*` part writes a split better than `node.score` to the node's record.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from committee.kernels.trees.split_mae import search_absolute
 from committee.records.growth import CODE, LEFT_G, LEFT_H, LEFT_N
 
 FEW_CATEGORIES = 10
-"""Up to this number of categories each has its own rank, however rare: such columns are mostly ordinal, and few
-categories leave little room for an order by chance."""
+"""Number of categories up to which rare ones have their own rank too: such columns are mostly ordinal, and an order of
+few categories fits little noise."""
 
 
 @part
 def search_feature(f, n_codes, feature, node, rules, stat, ranked_target, work):
-    """Search feature f; the codes of the node's rows stand in work.column[:node.n], n_codes means missing.
+    """Search feature f; the codes of the node's rows are in work.column[:node.n], n_codes means missing.
 
     Categories are put in order first (Fisher) and then cut like numbers: by mean target, for which the best subset is
     a prefix of the order; for K classes in K orders, by the fraction of each class. Rare categories have equal rank.
@@ -74,9 +74,9 @@ def search_column(f, n_codes, monotone, node, rules, stat, work):
 
 @part
 def cut_histogram(n_codes, node, stat, column, histogram, cuts_out):
-    """Cuts after every code from a histogram of the codes. Empty bins repeat the cut before them, which wins ties.
+    """Cuts after every code from a histogram of the codes. Empty bins repeat the cut before them, which is preferred in ties.
 
-    LEFT_N holds the weight for want of counts. Entry n_codes holds the sums of missing rows. histogram is overwritten.
+    LEFT_N is the weight, as there are no counts. Entry n_codes has the sums of missing rows. Overwrites histogram.
     """
     for c in range(n_codes + 1):
         histogram[c, 0] = 0
@@ -102,7 +102,7 @@ def cut_histogram(n_codes, node, stat, column, histogram, cuts_out):
 
 @part
 def cut_order(n_codes, node, stat, keys, cuts_out):
-    """Cuts between rows of different codes in sorted order; after the last one stand the sums of missing rows."""
+    """Cuts between rows of different codes in sorted order; after the last one are the sums of missing rows."""
     n = node.n
     n_present = n
     while n_present > 0 and np.int64(keys[n_present - 1] >> CODE_BITS) == n_codes:
@@ -246,7 +246,7 @@ def search_classes(f, n_codes, node, rules, stat, keys, by_class):
 def order_categories(k, n_codes, has_classes, node, rules, stat, ranked_target, work):
     """Write the ranks of the rows' categories, by mean target or by the fraction of class k, into work.column.
 
-    The codes stand in work.spare_rows. Return how many categories have a rank of their own, and how many occur: with
+    The codes are in work.spare_rows. Return how many categories have a rank of their own, and how many occur: with
     many categories, those of fewer rows than rules.category_smoothing get the rank after the others, because their
     means are noise. Missing rows get the rank after that. Overwrites work.by_category (sum, weight and count by code),
     work.order, work.gain and work.cuts.

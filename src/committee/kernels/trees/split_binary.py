@@ -32,7 +32,7 @@ DIGITS = 256
 def pack_two_classes(node, rules, stat, packed_out):
     """Weights of the node's rows, those of the second class in the upper half; False where they do not fit.
 
-    For sorting they stand a second time, as weight << 1 | class.
+    For sorting there is a second copy, as weight << 1 | class.
     """
     if rules.n_classes != 2 or node.h >= MAX_WEIGHT:
         return False
@@ -164,7 +164,7 @@ def sort_few_codes(n, n_codes, codes, low_halves, counters, keys_out):
 
 @part
 def radix_pass(n, source, shift, counters, target_out):
-    """Stable counting sort by eight bits, whose counts stand in counters (overwritten)."""
+    """Stable counting sort by eight bits, with their counts in counters (overwritten)."""
     begin = np.int32(0)
     for j in range(np.uintp(DIGITS)):
         count = counters[j]
@@ -193,7 +193,7 @@ def sum_sorted(n, ordered, codes_out, sums_out):
 
 @part
 def score_sums(n_cuts, node, rules, sums, gain_out):
-    """Falls of the impurity by cuts whose left side has these weights of the two classes."""
+    """Decreases of the impurity by cuts with these weights of the two classes on the left."""
     g_unit, h_unit = rules.g_unit, rules.h_unit
     h_all = node.h * h_unit
     mean = (node.g - node.shift * node.h) * g_unit / h_all

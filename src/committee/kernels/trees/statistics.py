@@ -1,4 +1,4 @@
-"""What a finished tree knows of its nodes, computed once from the rows in float64."""
+"""Statistics of the nodes of a finished tree, computed from the rows in float64."""
 
 from __future__ import annotations
 

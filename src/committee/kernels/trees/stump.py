@@ -126,8 +126,8 @@ def sign_weights(y, weight, per_unit, signed_out):
 def pick_cut(result, total, best_out):
     """The first best of four candidates per feature: the extreme cuts, with missing rows right, then left.
 
-    best_out gets feature, where the cut is, whether missing rows go left, and the sum on the left; feature -1 where no
-    cut has a larger edge than a constant answer.
+    Written to best_out: the feature, -1 if no cut has a larger edge than a constant prediction; the place of the cut;
+    whether missing rows go left; and the sum on the left.
     """
     best = abs(total)
     best_out[0] = -1

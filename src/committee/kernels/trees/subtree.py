@@ -61,7 +61,7 @@ def is_plain_table(rules, is_copied, features):
 
 @part
 def begin_subtree(rows, subtree):
-    """No row has moved, no column is copied, no feature is known to be constant."""
+    """Initialise: no row has moved, no column is copied, no feature is marked as constant."""
     for i in range(rows.size):
         subtree.origin[i] = rows[i]
         subtree.position[i] = i
