@@ -74,7 +74,7 @@ def search_column(f, n_codes, monotone, node, rules, stat, work):
 
 @part
 def cut_histogram(n_codes, node, stat, column, histogram, cuts_out):
-    """Cuts after every code from a histogram of the codes. Empty bins repeat the cut before them, which is preferred in ties.
+    """Cuts after every code from a histogram of the codes. Empty bins repeat the cut before them, the first of ties.
 
     LEFT_N is the weight, as there are no counts. Entry n_codes has the sums of missing rows. Overwrites histogram.
     """
