@@ -9,7 +9,8 @@
     store                                  assign all fitted attributes, at the end
 
 So a fit that fails or is interrupted leaves the estimator as it was: nothing is assigned before the last step. A
-subclass gives the rounds of its algorithm as an iterator and the fitted attributes of the run.
+subclass gives the rounds of its algorithm as an iterator and the fitted attributes of the run; forests and gradient
+boosting set them on a copy (`_fit_copy`).
 """
 
 from __future__ import annotations
@@ -224,7 +225,7 @@ class BaseIncrementalEnsemble(Estimator):
         return TrainingData(columns, table, target, weight, classes, seed, attributes)
 
     def _reader(self, attributes: Mapping[str, Any]) -> Any:
-        """An unfitted copy, for scikit-learn's checks of tables, which take an estimator and set attributes on it."""
+        """A copy with the parameters and these attributes: scikit-learn's checks of tables set attributes on it."""
         reader = object.__new__(type(self))
         vars(reader).update(self.get_params(deep=False), **attributes)
         return reader
