@@ -20,7 +20,7 @@ SPECIAL_CASES = ("constant",)
 
 def catalogue() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The methods of compare, and all estimators."""
-    compared = [{"name": method.name, "description": method.word} for method in METHODS]
+    compared = [{"name": method.name, "description": method.description} for method in METHODS]
     compared.append({"name": "committee", "description": COMMITTEE_DESCRIPTION})
     return compared, [{**entry._asdict(), "aliases": list(entry.aliases), "ids": list(entry.ids)} for entry in CATALOG]
 

@@ -415,7 +415,7 @@ def inspect(model: str, as_json: bool, quiet: bool) -> None:
         _show(found, ("", model), readable_lines(found), as_json, quiet)
 
 
-# --- the library --------------------------------------------------------------------------------------------------
+# --- the library ------------------------------------------------------------------------------------------------------
 
 
 @main.command()

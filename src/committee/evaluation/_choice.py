@@ -1,16 +1,15 @@
-"""The choice among methods whose losses can hardly be told apart.
+"""The choice among methods whose losses do not differ significantly.
 
 The smallest of several mean losses is often the smallest by chance. Of the methods within one standard error of it (of
-the paired difference over rows; rows of one group, and neighbours in time, count as one), one is preferred:
+the paired difference over rows, with groups and blocks of time as units), one is preferred:
 
-    independent rows           the committee: a weighted mean of several models varies less than any one of them
-    groups, or order in time   the linear model: few groups or stretches of time decide, and on rows that differ from
-                               those learned from it goes wrong less than models that fit these more closely
+    independent rows           the committee: a weighted mean of several models has a lower variance than one of them
+    groups, or order in time   the linear model: there are few groups or periods to choose by, and it generalises better
+                               to new groups or later rows than more flexible models
 
-Where the constant has the smallest loss it stays: no method that is preferred for being simple is as simple, and none
-has shown that it learned anything.
+If the constant has the smallest loss, it is chosen.
 
-On 40 tables kept for this (28 public, 12 made; none of them in benchmarks/NEW_USER.md) the method chosen so was within
+On 40 tables (28 public, 12 simulated; none of them in benchmarks/NEW_USER.md) the method chosen in this way was within
 one standard error of the best on the test rows on 31, that of the smallest loss on 28.
 """
 
@@ -37,7 +36,7 @@ def choose(
     evaluations: Mapping[str, Evaluation | None],
     problem: Problem,
 ) -> str:
-    """The method of the smallest estimated loss in `found`, or the preferred one where that is hardly worse."""
+    """The method of the smallest estimated loss in `found`, or the preferred one within one standard error of it."""
     smallest = smallest_loss(results, found)
     is_dependent = problem.folding.groups is not None or problem.split.forward
     preferred = FOR_DEPENDENT_ROWS if is_dependent else FOR_INDEPENDENT_ROWS
@@ -49,7 +48,7 @@ def choose(
 
 
 def smallest_loss(results: Sequence[MethodResult], found: Mapping[str, float]) -> str:
-    """The method of the smallest estimate; of equal ones that of the smaller second metric."""
+    """The method of the smallest estimate; ties are broken by the second metric."""
 
     def merit(result: MethodResult) -> tuple[float, float]:
         names = list(result.metric_losses)
@@ -61,13 +60,13 @@ def smallest_loss(results: Sequence[MethodResult], found: Mapping[str, float]) -
 
 
 def paired_excess(one: Evaluation, other: Evaluation, problem: Problem) -> tuple[float, float]:
-    """By how much the loss of one method exceeds that of another on the rows of both, and its standard error.
+    """Difference of the losses of two methods on their common rows, and its standard error.
 
-    (nan, nan) for metrics that are no means over rows.
+    (nan, nan) for metrics that are not means over rows.
     """
-    rows, here, there = np.intersect1d(one.said.rows, other.said.rows, return_indices=True)
+    rows, here, there = np.intersect1d(one.oof.rows, other.oof.rows, return_indices=True)
     if problem.metric not in ROW_LOSSES or rows.size == 0:
         return np.nan, np.nan
     loss, truth = ROW_LOSSES[problem.metric], problem.truth[rows]
-    excess = loss(truth, one.said.predictions.of(here)) - loss(truth, other.said.predictions.of(there))
+    excess = loss(truth, one.oof.predictions.of(here)) - loss(truth, other.oof.predictions.of(there))
     return grouped_mean(excess, problem.weight_of(rows), dependent_rows(problem.folding, rows))

@@ -1,14 +1,14 @@
-"""The winner fitted on the rows compared, for its held-out loss, and on all rows: the model. Both within the budget.
+"""The final fits of the winner within the time budget: on the rows compared, for its held-out loss, and on all rows.
 
-The held-out loss is that of a model fitted on n of N rows (80 % by default); the model delivered has all N. Where more
-rows still help, the figure is too large. So the winner is fitted once more, on half of the n rows (half of the groups),
-and evaluated on the same held-out rows. If the loss falls as a + b m^-c in the number m of rows,
+The held-out loss is that of a model fitted on n of N rows (80 % by default); the final model is fitted on all N. The
+difference is estimated by one more fit on half of the n rows (half of the groups), evaluated on the same held-out rows.
+If the loss decreases as a + b m^-c in the number m of rows,
 
     loss(n) - loss(N)  =  r (loss(n / 2) - loss(n)),   r = (1 - (n / N)^c) / (2^c - 1)
 
-which hardly depends on the exponent: at n / N = 0.8 r is 0.32, 0.26 and 0.20 for c near 0, c = 1/2 and c = 1. r for
-c = 1/2 is taken; its range, as that of a uniform distribution, adds to the standard error of the paired difference.
-Forward in time nothing is estimated: the rows added are the latest ones, not more of the same.
+which depends little on the exponent: at n / N = 0.8 r is 0.32, 0.26 and 0.20 for c near 0, c = 1/2 and c = 1. r for
+c = 1/2 is used; its range, as that of a uniform distribution, adds to the standard error of the paired difference.
+Forward in time nothing is estimated, since the additional rows are the latest ones.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from committee.tabular.rows import take_rows
 from committee.voting.calibrated_classifier import CalibratedClassifier
 
 FEWER_ROWS = (1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0)
-"""Fractions of the rows, where the winner cannot be fitted on all of them in time; the last is fitted in any case."""
+"""Fractions of the rows to fit on if there is no time for all of them; the last one has no time limit."""
 
 EXPONENTS = (1e-6, 0.5, 1.0)
-"""Of a learning curve: lower end, value taken, upper end."""
+"""Exponents of the learning curve: lower end, value used, upper end."""
 
 MIN_HALF = 20
-"""Rows of the smaller fit, at least."""
+"""Minimum number of rows of the smaller fit."""
 
-CLEAR, NOTABLE = 2.0, 0.5
-"""A gain is mentioned if it exceeds this many of its own standard errors, and of those of the held-out loss."""
+MIN_Z, MIN_GAIN = 2.0, 0.5
+"""A gain is reported if it exceeds these multiples of its standard error and of that of the held-out loss."""
 
 
 class LearningCurve(NamedTuple):
-    """Held-out losses of one method fitted on fewer and more rows, and what all rows are expected to gain.
+    """Held-out losses of a method fitted on fewer and more rows, and the expected gain of all rows.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class LearningCurve(NamedTuple):
     losses : tuple of float
         Held-out losses of the first two.
     gain : float
-        Expected loss of the second less that of the third: by how much the held-out loss is too large for the model.
+        Expected decrease of the loss from the second to the third: the bias of the held-out loss for the final model.
     gain_se : float
         Standard error of the gain.
     """
@@ -63,12 +63,12 @@ class LearningCurve(NamedTuple):
     gain_se: float
 
     def is_notable(self, held_out_se: float) -> bool:
-        """Whether the gain is certain enough, and large enough beside the standard error of the held-out loss."""
-        return self.gain > CLEAR * self.gain_se and self.gain > NOTABLE * held_out_se
+        """Whether the gain is significant, and not small compared with the standard error of the held-out loss."""
+        return self.gain > MIN_Z * self.gain_se and self.gain > MIN_GAIN * held_out_se
 
 
 def extrapolation(n: int, n_all: int, exponent: float) -> float:
-    """Decrease of the loss from n to `n_all` rows, in units of that from n / 2 to n.
+    """Decrease of the loss from n to `n_all` rows, relative to that from n / 2 to n.
 
     >>> [round(extrapolation(800, 1000, exponent), 2) for exponent in EXPONENTS]
     [0.32, 0.25, 0.2]
@@ -77,7 +77,7 @@ def extrapolation(n: int, n_all: int, exponent: float) -> float:
 
 
 class FinalFits:
-    """The last fits of the winner: `held_out_losses`, then `on_all_rows`, then `learning_curve`."""
+    """The final fits of the winner: `held_out_losses`, then `on_all_rows`, then `learning_curve`."""
 
     def __init__(self, schedule: Scheduler, winner: str, calibration: Calibration | None) -> None:
         self.schedule, self.winner, self.calibration = schedule, winner, calibration
@@ -87,15 +87,15 @@ class FinalFits:
         self.compared: Any = None  # the model of the rows compared
         self.held_out: Predictions | None = None
         self.note = ""
-        self.n_rows = self.n_evaluated = self.problem.truth.size  # rows of the last model, and of that evaluated
+        self.n_rows = self.n_evaluated = self.problem.truth.size  # rows of the final model, and of the one evaluated
         better = [name for name in schedule.ranking() if name != winner][:1] if schedule.ranking()[0] != winner else []
         if better and not schedule.can_be_refitted(better[0]):
-            self.note = f"{better[0]} had a smaller loss, but there was no time left to fit it once more."
+            self.note = f"{better[0]} had a smaller loss, but there was no time to refit it."
 
     # --- held-out rows ------------------------------------------------------------------------------------------------
 
     def held_out_losses(self) -> tuple[dict[str, float], float]:
-        """Every metric of the winner on the rows held out, and the standard error of the chosen one."""
+        """All metrics of the winner on the held-out rows, and the standard error of the chosen one."""
         problem, rows = self.problem, self.problem.split.held_out
         if rows.size == 0:
             return {}, np.nan
@@ -107,7 +107,7 @@ class FinalFits:
         losses = {metric: loss_of(metric, truth, predictions, weight) for metric in problem.metrics}
         codes = dependent_rows(problem.folding, rows)
         error = standard_error(problem.metric, truth, predictions, weight, codes, problem.seed)
-        if problem.metric == "error" and error == 0.0:  # none is wrong, or all: few rows do not prove it (Laplace)
+        if problem.metric == "error" and error == 0.0:  # rule of succession
             fraction = 1.0 / (codes.max() + 3.0)
             error = float(np.sqrt(fraction * (1.0 - fraction) / (codes.max() + 1.0)))
         return losses, error
@@ -126,7 +126,7 @@ class FinalFits:
         return Predictions(predictions.labels, self.calibration.apply(predictions.values), True)
 
     def learning_curve(self) -> LearningCurve | None:
-        """Fit half of the rows compared, if there is time for it, and estimate what all rows gain."""
+        """Fit on half of the rows compared, if there is time, and estimate the gain of all rows."""
         problem = self.problem
         if self.held_out is None or problem.metric not in ROW_LOSSES or problem.split.forward:
             return None
@@ -135,18 +135,18 @@ class FinalFits:
             return None
         if half.size < MIN_HALF or self.schedule.forecast(self.winner, self.setting, 0, half.size) > self._left:
             return None
-        where = "on half of the rows, to estimate what more rows gain"
+        where = "on half of the rows, for the learning curve"
         try:
             with warnings.catch_warnings(), self.clock.limit(self._left):
                 warnings.simplefilter("ignore")
                 self._report(where, self.schedule.forecast(self.winner, self.setting, 0, half.size))
                 predictions = self._predict_held_out(self._fit(half, where))
-        except (OutOfTime, Exception):  # a class may be missing among half of the rows; the figure can be spared
+        except (OutOfTime, Exception):  # a class may be missing in half of the rows
             return None
         return self._extrapolated(predictions, (half.size, self.n_evaluated, self.n_rows))
 
     def _half(self, rows: Rows) -> Rows:
-        """Half of the rows at random, or the rows of half of the groups; with the fraction of rows of the setting."""
+        """A random half of the rows or groups, with the fraction of rows of the setting."""
         groups = self.problem.folding.groups
         if groups is None:
             return some_rows(self.problem, rows, 0.5 * self.setting.row_fraction)
@@ -163,7 +163,7 @@ class FinalFits:
         decrease = loss(truth, smaller) - loss(truth, self.held_out)
         mean, error = grouped_mean(decrease, weight, dependent_rows(problem.folding, rows))
         losses = [loss_of(problem.metric, truth, each, weight) for each in (smaller, self.held_out)]
-        if problem.metric == "rmse":  # a difference of squares, by the sum of the roots
+        if problem.metric == "rmse":  # from mean squared errors to their roots
             mean, error = mean / max(sum(losses), 1e-300), error / max(sum(losses), 1e-300)
         low, factor, high = (extrapolation(n_rows[1], n_rows[2], exponent) for exponent in EXPONENTS)
         gain_se = float(np.hypot(factor * error, (low - high) / np.sqrt(12.0) * mean))
@@ -172,22 +172,22 @@ class FinalFits:
     # --- the model ----------------------------------------------------------------------------------------------------
 
     def on_all_rows(self) -> Any:
-        """The model; that of the rows compared, where there is no time for another fit."""
+        """The model fitted on all rows, or on the rows compared if there is no time."""
         model = None
-        if self.compared is None or self.on_all <= self.schedule.left_for_last_fits:
+        if self.compared is None or self.on_all <= self.schedule.left_for_final_fits:
             rows = np.arange(self.problem.truth.size)
             model = self._fit_within_budget(rows, "on all rows", self.on_all, may_give_up=self.compared is not None)
         if model is None:
             model = self.compared
-            if self.n_rows == self.problem.split.rows.size:  # of fewer rows it is said already
+            if self.n_rows == self.problem.split.rows.size:  # else the note is set already
                 self.note = (
-                    "There was no time to fit it once more on all rows: the model is the one that was evaluated on the "
-                    "held-out rows."
+                    "There was no time to fit it on all rows: the model is the one that was evaluated on the held-out "
+                    "rows."
                 )
         return model if self.calibration is None else CalibratedClassifier.from_fitted(model, self.calibration)
 
     def _fit_within_budget(self, rows: Rows, where: str, seconds: float, may_give_up: bool = False) -> Any:
-        """The winner on these rows; stopped at the end of the budget, on a part of them, or not at all."""
+        """The winner fitted on these rows or, when the time is up, on some of them or not at all."""
         self._report(where, seconds)
         some = some_rows(self.problem, rows, self.setting.row_fraction)
         with warnings.catch_warnings():
@@ -201,7 +201,7 @@ class FinalFits:
                 return None if may_give_up else self._fit_on_fewer(some, where)
 
     def _fit_on_fewer(self, rows: Rows, where: str) -> Any:
-        """The winner on the largest fraction of the rows that fits in a short time; the last fraction always does."""
+        """The winner fitted on the largest fraction of the rows for which there is time."""
         for fraction in FEWER_ROWS:
             fewer = some_rows(self.problem, rows, fraction)
             self.n_rows = fewer.size
@@ -214,7 +214,7 @@ class FinalFits:
 
     @property
     def _left(self) -> float:
-        return max(self.schedule.left_for_last_fits, 0.01)
+        return max(self.schedule.left_for_final_fits, 0.01)
 
     def _fit(self, rows: Rows, where: str) -> Any:
         start, reported = self.clock.now(), [self.clock.now()]
@@ -222,7 +222,7 @@ class FinalFits:
         def watch(record: Any) -> None:
             if self.clock.now() - reported[0] >= 1.0:
                 reported[0] = self.clock.now()
-                self._report(f"{where}, round {record.round}", self.clock.now() - start)
+                self._report(f"{where}, iteration {record.round}", self.clock.now() - start)
 
         return fitted(self.setting.estimator, self.problem, rows, self.problem.seed, watch)
 

@@ -1,8 +1,8 @@
-"""One method on one fold: fit, predict, score; and the calibrated probabilities and losses of all its folds.
+"""Fit and evaluate a method on a fold; calibrated out-of-fold probabilities and losses of all its folds.
 
-Classes are compared by the probabilities that would be delivered. So the out-of-fold probabilities of a method are
-calibrated first (`calibration/power.py`), each fold by parameters that the other folds chose. They stay as they are
-where that does not lower the log-loss by more than its standard error. Methods without probabilities get them so.
+Classifiers are compared by calibrated probabilities: the out-of-fold probabilities of a method are calibrated
+(`calibration/power.py`), each fold by parameters fitted on the other folds, if this lowers the log-loss by more than
+its standard error. Methods without probabilities get them in this way.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Status = Literal["done", "partial", "failed", "out of time"]
 LONGEST_NOTE = 300
 
 CALIBRATION_CELLS = 40_000
-"""Probabilities that a calibration is fitted to, at most: two parameters need no more."""
+"""Maximum number of probabilities that the two parameters of a calibration are fitted to."""
 
-CLEARLY = 1.645
+MIN_Z = 1.645
 """Standard errors by which a method must be better than the constant (one-sided 5 %)."""
 
 
@@ -102,11 +102,11 @@ class MethodResult(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """The table and everything that is the same for all methods."""
+    """The table and the options of the comparison."""
 
     X: Any
-    y: NDArray[Any]  # labels or numbers, as the estimators get them
-    truth: NDArray[Any]  # positions of the classes, or numbers
+    y: NDArray[Any]  # labels or numbers, as passed to the estimators
+    truth: NDArray[Any]  # class codes or numbers
     classes: NDArray[Any] | None  # None for regression
     weight: Floats | None
     folding: Folding
@@ -124,17 +124,17 @@ class Problem(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A method as it is fitted: an estimator, and the fraction of the training rows that it gets."""
+    """An estimator and the fraction of the training rows that it is fitted on."""
 
     estimator: Any
     is_quick: bool = False
     row_fraction: float = 1.0
 
     @property
-    def words(self) -> str:
-        """How it differs from the method itself.
+    def description(self) -> str:
+        """Description of the difference from full settings on all rows.
 
-        >>> Setting(None, True, 0.25).words
+        >>> Setting(None, True, 0.25).description
         'quick settings, 25 % of the rows'
         """
         quick = ["quick settings"] if self.is_quick else []
@@ -142,15 +142,15 @@ class Setting(NamedTuple):
 
 
 class FoldOutcome(NamedTuple):
-    """What a method predicted for the rows of one fold, and how long it took."""
+    """Predictions for one fold, and the times of fit and predict."""
 
-    said: Predictions  # as the method gives them, not calibrated
+    predictions: Predictions  # not calibrated
     fit_seconds: float
     predict_seconds: float
 
 
 class Trial(NamedTuple):
-    """A method so far."""
+    """The folds of a method that were evaluated."""
 
     name: str
     setting: Setting
@@ -167,7 +167,7 @@ class Trial(NamedTuple):
         return [k for k, fold in enumerate(self.folds) if fold is None]
 
 
-def begun(name: str, setting: Setting, problem: Problem) -> Trial:
+def new_trial(name: str, setting: Setting, problem: Problem) -> Trial:
     return Trial(name, setting, (None,) * problem.split.n_folds)
 
 
@@ -175,7 +175,7 @@ def begun(name: str, setting: Setting, problem: Problem) -> Trial:
 
 
 def evaluate_fold(trial: Trial, k: int, problem: Problem, clock: Clock) -> Trial:
-    """The trial with fold k: fitted without it, predictions for it."""
+    """Fit on the other folds and predict fold k."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         start = clock.now()
@@ -183,14 +183,14 @@ def evaluate_fold(trial: Trial, k: int, problem: Problem, clock: Clock) -> Trial
         model = fitted(trial.setting.estimator, problem, train, _fold_seed(problem.seed, k))
         middle = clock.now()
         X = take_rows(problem.X, problem.split.test_of(k))
-        said = predictions_of(model, X, problem.classes, model.predict(X))
-        outcome = FoldOutcome(said, middle - start, clock.now() - middle)
+        predictions = predictions_of(model, X, problem.classes, model.predict(X))
+        outcome = FoldOutcome(predictions, middle - start, clock.now() - middle)
     folds = (*trial.folds[:k], outcome, *trial.folds[k + 1 :])
-    return trial._replace(folds=folds, note=trial.note or _in_short(caught))
+    return trial._replace(folds=folds, note=trial.note or _summarised(caught))
 
 
 def some_rows(problem: Problem, rows: Rows, fraction: float) -> Rows:
-    """A random part of these rows; every class that they have stays, by one row at least."""
+    """A random sample of these rows, with at least one row of each of their classes."""
     if fraction >= 1.0:
         return rows
     shuffled = np.random.default_rng(problem.seed).permutation(rows)
@@ -202,7 +202,7 @@ def some_rows(problem: Problem, rows: Rows, fraction: float) -> Rows:
 
 
 def fitted(estimator: Any, problem: Problem, rows: Rows, seed: int, watch: Callable[[Any], None] | None = None) -> Any:
-    """A copy of the estimator fitted on these rows; `watch` is told every round, where the estimator has callbacks."""
+    """A copy of the estimator fitted on these rows; `watch` is called every iteration if it has `callbacks`."""
     model = _unfitted(estimator, seed, problem.n_jobs)
     is_watched = watch is not None and "callbacks" in model.get_params(deep=False)
     if is_watched:
@@ -216,27 +216,27 @@ def fitted(estimator: Any, problem: Problem, rows: Rows, seed: int, watch: Calla
     elif has_fit_parameter(model, "sample_weight"):
         model.fit(X, y, sample_weight=problem.weight[rows])
     else:
-        raise ValueError(f"{type(model).__name__} takes no weights")
+        raise ValueError(f"{type(model).__name__}.fit has no sample_weight")
     restore_cv(model, changed)
     return model.set_params(callbacks=None) if is_watched else model
 
 
 def _unfitted(estimator: Any, seed: int, n_jobs: int | None) -> Any:
-    """A copy with this seed wherever it takes one, quiet, and with the threads it may use."""
+    """A copy with this seed and number of threads."""
     model = seeded(estimator, seed)
     names = [name for name in ("n_jobs", "estimator__n_jobs") if name in model.get_params()]
     return model.set_params(**dict.fromkeys(names[:1], n_jobs)) if n_jobs is not None else model
 
 
 def _fold_seed(seed: int, k: int) -> int:
-    """Below 2^31: scikit-learn's estimators take no larger one."""
+    """A seed below 2^31, as scikit-learn requires."""
     return int(np.random.SeedSequence([seed, k]).generate_state(1)[0] % 2**31)
 
 
 # --- calibrated probabilities -----------------------------------------------------------------------------------------
 
 
-class Said(NamedTuple):
+class OutOfFold(NamedTuple):
     """The predictions of all folds evaluated, fold after fold."""
 
     rows: Rows  # [m]
@@ -244,49 +244,47 @@ class Said(NamedTuple):
     predictions: Predictions
 
 
-def _joined(trial: Trial, problem: Problem) -> Said:
+def _joined(trial: Trial, problem: Problem) -> OutOfFold:
     done = trial.evaluated
     tests = [problem.split.test_of(k) for k in done]
-    outcomes = [fold.said for fold in trial.folds if fold is not None]
-    labels = (
-        None
-        if problem.classes is None
-        else np.concatenate([said.labels for said in outcomes if said.labels is not None])
-    )
+    outcomes = [fold.predictions for fold in trial.folds if fold is not None]
+    labels = [each.labels for each in outcomes if each.labels is not None]
     predictions = Predictions(
-        labels, np.concatenate([said.values for said in outcomes]), all(said.sure for said in outcomes)
+        np.concatenate(labels) if labels else None,
+        np.concatenate([each.values for each in outcomes]),
+        all(each.has_probabilities for each in outcomes),
     )
     fold = np.repeat(np.array(done, np.intp), [test.size for test in tests])
-    return Said(np.concatenate(tests), fold, predictions)
+    return OutOfFold(np.concatenate(tests), fold, predictions)
 
 
 class Evaluation(NamedTuple):
-    """The predictions of all folds evaluated, calibrated where that lowers the log-loss."""
+    """Out-of-fold predictions, calibrated if that lowers the log-loss."""
 
-    said: Said
-    calibration: Calibration | None  # for new rows; None where the probabilities are the method's own
+    oof: OutOfFold
+    calibration: Calibration | None  # for new rows; None for the probabilities of the method itself
 
 
 def calibrated(trial: Trial, problem: Problem) -> Evaluation:
-    """The predictions with cross-fitted calibration and the calibration for new rows, where it lowers the log-loss."""
-    said = _joined(trial, problem)
+    """Cross-fitted calibration of the predictions, and the calibration for new rows, if it lowers the log-loss."""
+    oof = _joined(trial, problem)
     if problem.classes is None:
-        return Evaluation(said, None)
-    codes, weight = problem.truth[said.rows], problem.weight_of(said.rows)
-    values = said.predictions.values
-    part = said.fold
-    if len(trial.evaluated) == 1:  # two halves of the one fold, at random
+        return Evaluation(oof, None)
+    codes, weight = problem.truth[oof.rows], problem.weight_of(oof.rows)
+    values = oof.predictions.values
+    part = oof.fold
+    if len(trial.evaluated) == 1:  # two random halves of the only fold
         part = np.random.default_rng(problem.seed).permutation(part.size) % 2
     crossed = np.empty_like(values)
     for k in np.unique(part):
         others = part != k
         if not weight[others].sum() > 0.0:
-            return Evaluation(said, None)
+            return Evaluation(oof, None)
         crossed[part == k] = _fit(values[others], codes[others], weight[others], problem.seed).apply(values[part == k])
-    sure = said.predictions._replace(values=crossed, sure=True)
-    if said.predictions.sure and not _is_better(codes, said.predictions, sure, weight):
-        return Evaluation(said, None)
-    return Evaluation(said._replace(predictions=sure), _fit(values, codes, weight, problem.seed))
+    calibrated_predictions = oof.predictions._replace(values=crossed, has_probabilities=True)
+    if oof.predictions.has_probabilities and not _is_better(codes, oof.predictions, calibrated_predictions, weight):
+        return Evaluation(oof, None)
+    return Evaluation(oof._replace(predictions=calibrated_predictions), _fit(values, codes, weight, problem.seed))
 
 
 def _fit(values: Floats, codes: NDArray[Any], weight: Floats, seed: int) -> Calibration:
@@ -318,33 +316,33 @@ def weighted_mean(values: Floats, weight: Floats) -> tuple[float, float]:
 def fold_losses(evaluation: Evaluation, problem: Problem) -> Floats:
     """The chosen loss of every fold, nan for those that were not evaluated."""
     losses = np.full(problem.split.n_folds, np.nan)
-    for k in np.unique(evaluation.said.fold):
-        losses[k] = _loss(problem.metric, evaluation.said, int(k), problem)
+    for k in np.unique(evaluation.oof.fold):
+        losses[k] = _loss(problem.metric, evaluation.oof, int(k), problem)
     return losses
 
 
-def _loss(metric: str, said: Said, k: int, problem: Problem) -> float:
-    here = said.fold == k
-    rows = said.rows[here]
-    return loss_of(metric, problem.truth[rows], said.predictions.of(here), problem.weight_of(rows))
+def _loss(metric: str, oof: OutOfFold, k: int, problem: Problem) -> float:
+    here = oof.fold == k
+    rows = oof.rows[here]
+    return loss_of(metric, problem.truth[rows], oof.predictions.of(here), problem.weight_of(rows))
 
 
 def as_result(trial: Trial, evaluation: Evaluation | None, full: Any, problem: Problem) -> MethodResult:
-    """All figures of a trial and its evaluation, if it has any; `full` is the estimator of the method."""
+    """The result of a method; `full` is its estimator."""
     n, K = problem.split.rows.size, 0 if problem.classes is None else problem.classes.size
-    nothing = np.full(problem.split.n_folds, np.nan)
+    unknown = np.full(problem.split.n_folds, np.nan)
     result = MethodResult(
         name=trial.name,
         estimator=_class_name(full),
         parameters=_set_parameters(trial.setting.estimator),
-        losses=nothing.copy(),
-        metric_losses={metric: nothing.copy() for metric in problem.metrics},
+        losses=unknown.copy(),
+        metric_losses={metric: unknown.copy() for metric in problem.metrics},
         fit_seconds=np.array([np.nan if fold is None else fold.fit_seconds for fold in trial.folds]),
         predict_seconds=np.array([np.nan if fold is None else fold.predict_seconds for fold in trial.folds]),
         oof_predictions=np.full((n, K) if K else n, np.nan),
         status=_status(trial),
         note=trial.failure or trial.note,
-        setting=trial.setting.words,
+        setting=trial.setting.description,
     )
     if evaluation is None or trial.failure:
         return result
@@ -352,66 +350,66 @@ def as_result(trial: Trial, evaluation: Evaluation | None, full: Any, problem: P
 
 
 def _with_scores(result: MethodResult, trial: Trial, evaluation: Evaluation, problem: Problem) -> MethodResult:
-    """Fills the arrays of `result` in place."""
-    said, calibration = evaluation
+    """Fill the arrays of `result` in place."""
+    oof, calibration = evaluation
     place = np.empty(problem.truth.size, np.intp)
     place[problem.split.rows] = np.arange(problem.split.rows.size)
-    result.oof_predictions[place[said.rows]] = said.predictions.values
+    result.oof_predictions[place[oof.rows]] = oof.predictions.values
     for metric in problem.metrics:
         for k in trial.evaluated:
-            result.metric_losses[metric][k] = _loss(metric, said, k, problem)
+            result.metric_losses[metric][k] = _loss(metric, oof, k, problem)
     result.losses[:] = result.metric_losses[problem.metric]
     if not np.all(np.isfinite(result.losses[trial.evaluated])):
-        return result._replace(status="failed", note=f"gives no {problem.metric}")
-    return result._replace(calibration=calibration, beats_constant=_beats_constant(result, said, problem))
+        return result._replace(status="failed", note=f"{problem.metric} is undefined")
+    return result._replace(calibration=calibration, beats_constant=_beats_constant(result, oof, problem))
 
 
 def _status(trial: Trial) -> Status:
     if trial.failure:
-        return "failed" if trial.evaluated or not trial.failure.startswith(NOT_TRIED) else "out of time"
+        return "failed" if trial.evaluated or not trial.failure.startswith(NOT_EVALUATED) else "out of time"
     return "partial" if trial.missing else "done"
 
 
-NOT_TRIED = "was not evaluated"
+NOT_EVALUATED = "was not evaluated"
 
 
 # --- against the constant ---------------------------------------------------------------------------------------------
 
 
-def _beats_constant(result: MethodResult, said: Said, problem: Problem) -> bool | None:
-    """Whether the loss is clearly below that of one prediction for all rows.
+def _beats_constant(result: MethodResult, oof: OutOfFold, problem: Problem) -> bool | None:
+    """Whether the loss is significantly below that of a constant prediction.
 
-    By the paired difference over rows, where rows of one group, and neighbours in time, count as one; over folds for
-    metrics that are no means over rows.
+    The paired differences are over rows, with groups and blocks of time as units, or over folds for metrics that are
+    not means over rows.
     """
-    constant = _constant(said, problem)
+    constant = _constant(oof, problem)
     if problem.metric in ROW_LOSSES:
-        truth, weight = problem.truth[said.rows], problem.weight_of(said.rows)
-        lead = ROW_LOSSES[problem.metric](truth, constant) - ROW_LOSSES[problem.metric](truth, said.predictions)
-        mean, error = grouped_mean(lead, weight, dependent_rows(problem.folding, said.rows))
+        truth, weight = problem.truth[oof.rows], problem.weight_of(oof.rows)
+        lead = ROW_LOSSES[problem.metric](truth, constant) - ROW_LOSSES[problem.metric](truth, oof.predictions)
+        mean, error = grouped_mean(lead, weight, dependent_rows(problem.folding, oof.rows))
     else:
-        other = said._replace(predictions=constant)
+        other = oof._replace(predictions=constant)
         done = np.flatnonzero(np.isfinite(result.losses))
         leads = np.array([_loss(problem.metric, other, int(k), problem) for k in done]) - result.losses[done]
         if done.size < 2 or not np.all(np.isfinite(leads)):
             return None
         mean, error = float(leads.mean()), float(leads.std(ddof=1) * np.sqrt(1.0 / done.size + 1.0 / (done.size - 1)))
-    return bool(mean > CLEARLY * error)
+    return bool(mean > MIN_Z * error)
 
 
-def _constant(said: Said, problem: Problem) -> Predictions:
-    """One prediction for all rows of a fold: the class frequencies of its training rows, their mean or median."""
-    values = np.empty_like(said.predictions.values)
-    for k in np.unique(said.fold):
+def _constant(oof: OutOfFold, problem: Problem) -> Predictions:
+    """Constant predictions for each fold: the class frequencies of its training rows, their mean or median."""
+    values = np.empty_like(oof.predictions.values)
+    for k in np.unique(oof.fold):
         train = problem.split.train_of(int(k))
-        values[said.fold == k] = constant_prediction(problem, train)
+        values[oof.fold == k] = constant_prediction(problem, train)
     if problem.classes is None:
-        return Predictions(None, values, sure=True)
-    return Predictions(values.argmax(axis=1), values, sure=True)
+        return Predictions(None, values, has_probabilities=True)
+    return Predictions(values.argmax(axis=1), values, has_probabilities=True)
 
 
 def constant_prediction(problem: Problem, rows: Rows) -> Any:
-    """Class frequencies, or the number of the smallest loss: the median for absolute errors, the mean for squares."""
+    """Class frequencies, or the constant with the smallest loss: the median for mae, else the mean."""
     truth, weight = problem.truth[rows], problem.weight_of(rows)
     if problem.classes is not None:
         return np.bincount(truth, weight, problem.classes.size) / weight.sum()
@@ -422,11 +420,11 @@ def constant_prediction(problem: Problem, rows: Rows) -> Any:
     return float(truth[order][np.searchsorted(below, 0.5 * below[-1])])
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- descriptions -----------------------------------------------------------------------------------------------------
 
 
-def _in_short(caught: Iterable[warnings.WarningMessage]) -> str:
-    """The distinct warnings, each said once."""
+def _summarised(caught: Iterable[warnings.WarningMessage]) -> str:
+    """The distinct warnings."""
     return " ".join(dict.fromkeys(f"{str(each.message).rstrip(' .')}." for each in caught))[:LONGEST_NOTE]
 
 
@@ -436,7 +434,7 @@ def _class_name(estimator: Any) -> str:
 
 
 def _set_parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters, also of estimators inside, that differ from the defaults of their class."""
+    """Parameters, also of nested estimators, that differ from their defaults."""
     found: dict[str, Any] = {}
     defaults = inspect.signature(type(estimator)).parameters
     for name, value in estimator.get_params(deep=False).items():

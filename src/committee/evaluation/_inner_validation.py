@@ -1,13 +1,13 @@
-"""Validation inside a method, where rows belong to groups or are ordered in time.
+"""Validation inside a method, if rows belong to groups or are in time order.
 
-Methods split their training rows once more: to choose the rounds of gradient boosting, a penalty, a size of tree, or
-the weights of a committee. On rows that depend on each other, shuffled splits choose models that are too complex. So
-where `compare` keeps groups together or goes forward in time, methods with a parameter `cv` get such splits too:
+Methods split their training rows to choose the iterations of gradient boosting, a penalty, the size of a tree, or the
+weights of a committee. On dependent rows, shuffled splits select models that are too complex. If `compare` keeps groups
+together or validates forward in time, methods with a parameter `cv` get such splits too:
 
     groups   whole groups, in as many folds
     time     contiguous blocks of time; each is predicted by a fit on the rows before and after it
 
-Blocks, unlike splits forward in time, let every fit see most of the rows (Bergmeir and Benitez, On the use of
+With blocks, unlike splits forward in time, every fit has most of the rows (Bergmeir and Benitez, On the use of
 cross-validation for time series predictor evaluation, 2012). docs/command.md has measurements.
 """
 
@@ -25,13 +25,13 @@ from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.sampling.splits import Indices, Split, group_folds
 
 N_FOLDS = 5
-"""Inner folds, where there are as many groups or times."""
+"""Maximum number of inner folds."""
 
 
 def inner_splits(
     folding: Folding, rows: NDArray[np.intp], codes: NDArray[Any] | None, weight: Floats, seed: int
 ) -> list[tuple[Indices, Indices]] | None:
-    """Training and test positions within these rows; None where the rows are independent, or too few for such splits.
+    """Training and test positions within these rows; None if they are independent, or too few for such splits.
 
     Splits whose training rows lack a class are left out. `codes` are the classes, None for regression.
     """
@@ -63,9 +63,9 @@ def _is_usable(split: Split, codes: NDArray[Any] | None, weight: Floats, n_class
 
 
 def set_inner_splits(model: Any, splits: list[tuple[Indices, Indices]]) -> list[tuple[Any, Any]]:
-    """Set `cv` of the model, or of the last step of a pipeline; returns the estimators changed, with their own values.
+    """Set `cv` of the model, or of the last step of a pipeline; returns the changed estimators with their old values.
 
-    A splitter of the user's own stays.
+    A splitter of the user is kept.
     """
     changed: list[tuple[Any, Any]] = []
     for estimator in _validating(model):
@@ -77,7 +77,7 @@ def set_inner_splits(model: Any, splits: list[tuple[Indices, Indices]]) -> list[
 
 
 def restore_cv(model: Any, changed: list[tuple[Any, Any]]) -> None:
-    """Undo `set_inner_splits` after fit: positions of training rows mean nothing for other tables."""
+    """Undo `set_inner_splits` after fit: the positions are those of one table."""
     for estimator, own in changed:
         estimator.set_params(cv=own)
         if isinstance(model, BaseNumericPipeline) and estimator is model.estimator:
@@ -85,7 +85,7 @@ def restore_cv(model: Any, changed: list[tuple[Any, Any]]) -> None:
 
 
 def _validating(model: Any) -> list[Any]:
-    """The model and those inside it that are fitted on the very same rows."""
+    """The model or the estimator inside it that is fitted on the same rows."""
     if isinstance(model, BaseNumericPipeline):
         return [] if model.estimator is None else [model.estimator]
     if isinstance(model, Pipeline):

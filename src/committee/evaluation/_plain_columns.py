@@ -1,7 +1,7 @@
 """The columns of a table of any kind as plain numbers, for the tests of the row order.
 
-A category becomes the position of its value among the distinct ones, a date the days since 1970, missing becomes nan.
-A column that cannot be read so (lists, say) is left out: it says nothing about the order of the rows.
+A category is replaced by its code, a date by the days since 1970, a missing value by nan. Other columns, such as lists,
+are left out.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from committee.tabular.schema import open_table
 
 ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}(:\d{2}(:\d{2}(\.\d+)?)?)?)?Z?")
 
-LOOKED_AT = 50
-"""Texts that tell whether a column may hold dates."""
+CHECKED = 50
+"""Values that are checked for dates and nested types."""
 
 
 class PlainColumn(NamedTuple):
@@ -29,7 +29,7 @@ class PlainColumn(NamedTuple):
     name: str
     kind: Literal["number", "category", "date"]
     values: Floats  # [n], nan where missing
-    labels: tuple[str, ...] = ()  # of a category: what its numbers stand for
+    labels: tuple[str, ...] = ()  # of a category, by code
 
 
 def plain_columns(X: Any) -> tuple[PlainColumn, ...]:
@@ -78,13 +78,13 @@ def _of_objects(name: str, values: Sequence[Any]) -> PlainColumn | None:
     if all(isinstance(value, int | float | np.number) for value in present):
         numbers = [float(value) if value is not None else np.nan for value in values]
         return PlainColumn(name, "number", _finite(np.array(numbers)))
-    if present and all(isinstance(value, str) and ISO_DATE.fullmatch(value) for value in present[:LOOKED_AT]):
+    if present and all(isinstance(value, str) and ISO_DATE.fullmatch(value) for value in present[:CHECKED]):
         try:
             moments = np.array([value.rstrip("Z") if isinstance(value, str) else "NaT" for value in values], "M8[us]")
             return PlainColumn(name, "date", _days(moments))
-        except ValueError:  # the first ones looked like dates only
+        except ValueError:  # other values are not dates
             pass
-    if any(isinstance(value, list | dict) for value in present[:LOOKED_AT]):
+    if any(isinstance(value, list | dict) for value in present[:CHECKED]):
         return None
     code_of = {value: code for code, value in enumerate(sorted({str(value) for value in present}))}
     codes = [code_of.get(str(value), np.nan) if value is not None else np.nan for value in values]

@@ -1,4 +1,4 @@
-"""Residuals of a quick model by different folds: what the order of the rows adds to what the columns tell.
+"""Residuals of a quick model by different folds, for tests of the row order.
 
 The model is a small gradient boosting. The target is reduced to one robust number per row: normal scores of the ranks
 for regression, and for classes +1 or -1, each given to about half of the rows.
@@ -21,13 +21,13 @@ from committee.gradient_boosting.estimators import GradientBoostingRegressor
 Rows = NDArray[np.intp]
 
 MAX_CELLS = 400_000
-"""Of the features of the quick model: rows x columns."""
+"""Maximum of rows x columns of the quick model."""
 
 MAX_ROWS, MIN_ROWS = 8_000, 1_500
-"""Rows of the quick model, where the table has so many."""
+"""Limits of the rows of the quick model."""
 
 N_BLOCKS = 20
-"""Contiguous blocks of rows that a sample of a long table has."""
+"""Contiguous blocks of rows in a sample of a long table."""
 
 MAX_FEATURES = 60
 """Columns of the quick model; of a wider table an even selection."""
@@ -36,11 +36,11 @@ CUTS = (0.4, 0.6, 0.8, 1.0)
 """Fit on the rows before a cut, predict up to the next one."""
 
 N_PARTS = 8
-"""Parts of each predicted stretch, whose mean losses tell the spread."""
+"""Parts of each test period, whose mean losses are used for standard errors."""
 
 
 class LossIncrease(NamedTuple):
-    """Loss of new blocks or groups beside that of shuffled rows, both of models fitted on as many rows."""
+    """Loss on new blocks or groups and on shuffled rows, of models fitted on the same number of rows."""
 
     loss: float  # mean squared residual
     shuffled: float
@@ -48,7 +48,7 @@ class LossIncrease(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Of the root mean square errors."""
+        """Ratio of the root mean squared errors."""
         return float(np.sqrt(self.loss / max(self.shuffled, 1e-12)))
 
 
@@ -100,9 +100,9 @@ def shuffled_folds(n_rows: int, n_folds: int, seed: int) -> Rows:
 
 
 def forward_increase(features: Floats, target: Floats, seed: int) -> LossIncrease:
-    """Loss on the rows that follow beside that on as many random rows, after fits on as many rows.
+    """Compare the loss on the following rows with that on random rows, after fits on the same number of rows.
 
-    z = (mean loss forward - mean loss shuffled) / sqrt(s_f^2 / m + s_s^2 / m), over m parts of the stretches.
+    z = (mean loss forward - mean loss shuffled) / sqrt(s_f^2 / m + s_s^2 / m), over m parts of the periods.
     """
     shuffled = np.random.default_rng(seed).permutation(target.size)
     forward, random = (_forward_losses(features[rows], target[rows]) for rows in (np.arange(target.size), shuffled))
@@ -110,14 +110,14 @@ def forward_increase(features: Floats, target: Floats, seed: int) -> LossIncreas
 
 
 def loss_increase(losses: Floats, shuffled: Floats) -> LossIncrease:
-    """Two sets of independent mean losses side by side."""
+    """Compare two sets of independent mean losses."""
     spread = np.sqrt(losses.var(ddof=1) / losses.size + shuffled.var(ddof=1) / shuffled.size)
     z = (losses.mean() - shuffled.mean()) / max(float(spread), 1e-12)
     return LossIncrease(float(losses.mean()), float(shuffled.mean()), float(z))
 
 
 def _forward_losses(features: Floats, target: Floats) -> Floats:
-    """Mean squared residuals of N_PARTS parts of every stretch."""
+    """Mean squared residuals of N_PARTS parts of every period."""
     cuts = (np.array(CUTS) * target.size).round().astype(int)
     losses: list[float] = []
     for start, end in pairwise(cuts.tolist()):

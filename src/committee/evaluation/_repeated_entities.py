@@ -1,4 +1,4 @@
-"""Does a table hold several rows of the same patients, customers or machines?
+"""Detection of repeated entities: several rows of the same patients, customers or devices.
 
 A column is a candidate if its values repeat and either its name says that it identifies something (`patient_id`) or
 other columns are constant wherever it is (age and sex of a patient). The evidence is the same in both cases: a quick
@@ -6,9 +6,9 @@ model predicts rows of entities that it was not fitted on much worse than random
 
     increase = root mean square error with folds that keep entities together / with shuffled folds.
 
-A column that is an ordinary feature, such as an age in years, shows no such increase: its neighbours tell as much.
-Where fewer than two columns are candidates, pairs of columns (a first and a last name, a site and a number there) are
-looked at too: other columns must be constant wherever both are, and not wherever one of them is.
+An ordinary feature, such as an age in years, has no such increase, since predictions can be made from similar values.
+If fewer than two columns are candidates, pairs of columns (a first and a last name, a site and a number there) are
+tested too: other columns must be constant for each pair of values, and not for each value of one of them.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ MAX_CANDIDATES = 2
 """Columns that are tested."""
 
 NAMED_INCREASE, NAMED_Z = 1.1, 2.5
-"""For a column that is named like an entity."""
+"""For a column with the name of an entity."""
 
 SURE_INCREASE, DOUBTFUL_INCREASE, MIN_Z = 2.0, 1.3, 4.0
 """For any other column."""
 
 MAX_COLUMNS = 50
-"""In a wider table only names are looked at."""
+"""In a wider table only the names of columns are used."""
 
 MAX_PAIRED, MIN_PAIR_PROPERTIES = 10, 2
-"""Columns that pairs are made of, and other columns that must be constant wherever a pair is."""
+"""Maximum of the columns that pairs are made of, and minimum of the properties of a pair."""
 
 MAX_PAIR_ROWS = 50_000
-"""In a longer table pairs are not looked at, which would take seconds."""
+"""In a longer table pairs are not tested, which would take seconds."""
 
-MAX_LOOKED_AT = 2000
-"""Rows that tell whether a column is constant wherever another one is."""
+PROPERTY_ROWS = 2000
+"""Rows on which properties are tested."""
 
 MAX_EXCEPTIONS = 0.02
 """Fraction of the rows in which a constant property of an entity may differ."""
@@ -76,15 +76,15 @@ ENTITY_NAME = re.compile(
 
 
 class Entities(NamedTuple):
-    """A column, or a pair of columns, that may identify what the rows belong to."""
+    """A column, or a pair of columns, that may identify entities."""
 
     columns: tuple[str, ...]
     values: Floats  # [n], nan where unknown
-    is_named: bool = False  # like an entity
+    is_named: bool = False  # has the name of an entity
 
 
 class EntityEvidence(NamedTuple):
-    """What speaks for repeated entities."""
+    """Evidence for repeated entities."""
 
     verdict: Literal["groups", "doubtful", "none"]
     columns: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class EntityEvidence(NamedTuple):
 
 
 def find_repeated_entities(columns: Sequence[PlainColumn], target: Floats, seed: int) -> EntityEvidence:
-    """The column of entities, if rows of one entity resemble each other; `target` is robust (`robust_target`)."""
+    """The column of entities, if rows of one entity are similar; `target` is that of `robust_target`."""
     if target.size < MIN_ROWS or np.ptp(target) == 0.0:
         return EntityEvidence("none")
     result = [_tested(entities, columns, target, seed) for entities in _candidates(columns)]
@@ -129,7 +129,7 @@ def _repeats(values: Floats) -> bool:
 
 
 def _pairs(columns: Sequence[PlainColumn], properties: _Properties) -> list[Entities]:
-    """The pair of columns with the most constant properties of its own; at least two are asked for."""
+    """The pair of columns with the most constant properties of its own, at least two."""
     single = [column for column in columns if np.isfinite(column.values).all() and _is_code(column.values)]
     single = single[:MAX_PAIRED]
     codes = {column.name: np.unique(column.values, return_inverse=True)[1].ravel() for column in single}
@@ -146,23 +146,23 @@ def _pairs(columns: Sequence[PlainColumn], properties: _Properties) -> list[Enti
 
 
 def _is_code(values: Floats) -> bool:
-    """Whether values are whole numbers that repeat: categories, or numbers that may name something."""
+    """Whether values are repeated integers or categories."""
     return bool(np.all(values == np.floor(values))) and 2 < np.unique(values).size <= values.size / MIN_REPEATS
 
 
 class _Properties:
-    """Which columns of some variety are constant wherever given values are, by a sample of the rows."""
+    """Columns that are constant for each of given values, tested on a sample of the rows."""
 
     def __init__(self, columns: Sequence[PlainColumn]) -> None:
         self.n_rows = columns[0].values.size if columns else 0
-        self.rows = np.random.default_rng(0).permutation(self.n_rows)[:MAX_LOOKED_AT]
+        self.rows = np.random.default_rng(0).permutation(self.n_rows)[:PROPERTY_ROWS]
         codes = {column.name: np.unique(column.values[self.rows], return_inverse=True)[1].ravel() for column in columns}
         self.varied = {
             name: code for name, code in codes.items() if 0 < code.max() and np.bincount(code).max() < 0.8 * code.size
         }
 
     def of(self, values: Floats) -> set[str]:
-        """Names of columns with fewer values that are constant wherever these values are."""
+        """Names of columns with fewer values that are constant for each of these values."""
         n = self.rows.size
         codes = np.unique(values[self.rows], return_inverse=True)[1].ravel()
         n_values = int(codes.max()) + 1

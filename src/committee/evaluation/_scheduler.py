@@ -1,16 +1,16 @@
-"""In which order methods and folds are evaluated, so that a budget of time finds the best method.
+"""The order in which methods and folds are evaluated within a time budget.
 
-    1. first look   every method on the first fold, in turn: its full settings where these are forecast to fit easily,
-                    else quick ones, and fewer rows where those would take more than the method's part of the time
-    2. second look  where hardly any method fitted into its part of the time, some others with what is left
-    3. refine       the best three with their full settings, if these are forecast to fit
-    4. halve        fold after fold, half as many methods each time, the best by the folds so far
-    5. complete     all other settings and folds, the best methods first
+    1. first fold    every method in turn: with full settings if these are predicted to fit easily, else with quick
+                     ones, on fewer rows if those would exceed the time of the method
+    2. second try    if few methods could be evaluated, others in the remaining time
+    3. refine        the best three with their full settings, if these are predicted to fit
+    4. halve         from fold to fold, the better half of the methods
+    5. complete      all other settings and folds, the best methods first
 
-Before each fit its time is forecast from fits of the same estimator (`evaluation/_time_budget.py`), and the time to
-refit the method at the end is kept free, so that whatever wins can still be fitted. A method is evaluated on less
-rather than not at all. Losses of methods that have different folds are compared by their differences on the folds that
-they share. Without a budget every method is evaluated on all folds with its full settings.
+The time of each fit is predicted from fits of the same estimator (`evaluation/_time_budget.py`), and the time to refit
+the best method is reserved. A method is evaluated on fewer folds or rows rather than not at all. Losses of methods with
+different folds are compared by their differences on common folds. Without a budget every method is evaluated on all
+folds with its full settings.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ import numpy as np
 from committee.base.array_types import Floats
 from committee.evaluation._fold_evaluation import (
     LONGEST_NOTE,
-    NOT_TRIED,
+    NOT_EVALUATED,
     Evaluation,
     Problem,
     Setting,
     Trial,
-    begun,
     calibrated,
     evaluate_fold,
     fitted,
     fold_losses,
+    new_trial,
     some_rows,
 )
 from committee.evaluation._time_budget import Clock, Measured, OutOfTime, forecast
@@ -41,40 +41,40 @@ from committee.evaluation.methods import Variants
 
 State = Literal["starting", "evaluated", "done", "partial", "failed", "out of time", "refitting"]
 
-FIRST_SHARE = 0.5
-"""Part of the budget for the first look at all methods."""
+FIRST_FOLD_TIME = 0.5
+"""Fraction of the budget for the first fold of all methods."""
 
-FAIR = 2.0
-"""Equal shares of that time which one method may take."""
+MAX_OF_MEAN_TIME = 2.0
+"""Maximum time of a method on the first fold, relative to an equal distribution."""
 
 FEW_ROWS = 2000
-"""Training rows up to which full settings are tried at once, and nothing is forecast before the first fold."""
+"""Training rows up to which full settings are used at once, without timing fits on fewer rows."""
 
 FRACTIONS = (1.0, 1.0 / 4.0, 1.0 / 16.0)
-"""Of the training rows that a method is given, the largest that fits in time."""
+"""Fractions of the training rows, of which the largest that fits in time is used."""
 
 PROBES = (32, 8)
-"""Before the first fold, a method is timed on the training rows divided by these."""
+"""Before the first fold, fits are timed on the training rows divided by these."""
 
 MIN_PROBED = 100
 
 STOPPED = 2.0
-"""Times the time after which a fit was stopped that it is taken to need."""
+"""Assumed time of a stopped fit, relative to the time after which it was stopped."""
 
 SAFETY = 1.25
-"""Times the forecast of the last fits that is kept free for them."""
+"""Time reserved for the final fits, relative to their forecast."""
 
 OVERRUN = 1.5
-"""Times its own budget that an estimator which has one is taken to need."""
+"""Assumed time of an estimator with a time budget, relative to it."""
 
 CLOSING_FRACTION, CLOSING_SECONDS = 0.1, 1.0
-"""Of the budget, and at most: for the figures of all methods after the last fold (calibration, paired tests)."""
+"""Fraction of the budget, and maximum, for the results after the last fold (calibration, paired tests)."""
 
 GRACE = 0.05
-"""Part of the budget by which the last fits may pass it."""
+"""Fraction of the budget by which the final fits may exceed it."""
 
 SHORT_FIT = 0.7
-"""Seconds that a last fit may take whatever the time: a model of fewer rows would cost more than this delay."""
+"""Seconds that a final fit may always take."""
 
 LEADERS = 3
 
@@ -118,39 +118,39 @@ Callback = Callable[[ComparisonStep], object]
 
 
 class Candidate(NamedTuple):
-    """A method with all that was tried of it."""
+    """A method with its evaluated folds."""
 
     number: int
     variants: Variants
     trial: Trial
     losses: Floats  # [n_folds]
     evaluation: Evaluation | None = None  # of the folds so far
-    is_stuck: bool = False  # its next fit is not begun again: it was stopped, or it failed
+    is_stuck: bool = False  # whether a larger setting was stopped or no better
 
 
 class Scheduler:
-    """Evaluates methods in the order above; `candidates` says how far each of them is."""
+    """Evaluate methods in the order above; `candidates` has the state of each of them."""
 
     def __init__(
         self, methods: Mapping[str, Variants], problem: Problem, clock: Clock, callback: Callback | None = None
     ) -> None:
         self.problem, self.clock, self.callback = problem, clock, callback
         self.fits: dict[tuple[str, bool], list[Measured]] = {}
-        nothing = np.full(problem.split.n_folds, np.nan)
+        unknown = np.full(problem.split.n_folds, np.nan)
         self.candidates = {
-            name: Candidate(number, variants, begun(name, Setting(variants.full), problem), nothing)
+            name: Candidate(number, variants, new_trial(name, Setting(variants.full), problem), unknown)
             for number, (name, variants) in enumerate(methods.items(), start=1)
         }
 
     def run(self) -> None:
-        """Evaluate all that fits in time."""
+        """Evaluate all methods and folds that fit into the budget."""
         if not self.clock.is_limited:
             for name in self.candidates:
-                self._tell(name, "starting")
+                self._report(name, "starting")
                 self._all_folds(name)
         else:
-            self._first_look()
-            self._second_look()
+            self._first_folds()
+            self._second_tries()
             for name in self.ranking()[:LEADERS]:
                 self._refine(name)
             self._halve()
@@ -162,31 +162,31 @@ class Scheduler:
 
     # --- the steps ----------------------------------------------------------------------------------------------------
 
-    def _first_look(self) -> None:
-        end = self.clock.worked + FIRST_SHARE * self.clock.left
+    def _first_folds(self) -> None:
+        end = self.clock.worked + FIRST_FOLD_TIME * self.clock.left
         for i, name in enumerate(self.candidates):
             rest = max(end - self.clock.worked, 0.0)
-            share = min(FAIR * rest / (len(self.candidates) - i), rest)
-            allowed = min(share, self.clock.left - self.reserve())
+            allowed = min(MAX_OF_MEAN_TIME * rest / (len(self.candidates) - i), rest)
+            allowed = min(allowed, self.clock.left - self.reserve())
             if allowed <= 0.0:
-                self._fail(name, f"{NOT_TRIED}: the time was up")
+                self._fail(name, f"{NOT_EVALUATED}: no time was left")
                 continue
-            self._tell(name, "starting")
+            self._report(name, "starting")
             self._evaluate_first(name, allowed)
 
-    def _second_look(self) -> None:
-        """Where hardly any method fitted into its part of the time, others get what is left, for the fewest rows."""
+    def _second_tries(self) -> None:
+        """If few methods could be evaluated, evaluate others on the fewest rows in the remaining time."""
         for name, candidate in list(self.candidates.items()):
             if len(self.ranking()) > LEADERS:
                 return
             allowed = (self.clock.left - self.reserve()) / 2.0
-            if candidate.trial.failure.startswith(NOT_TRIED) and allowed > 0.0:
+            if candidate.trial.failure.startswith(NOT_EVALUATED) and allowed > 0.0:
                 self.candidates[name] = candidate._replace(trial=candidate.trial._replace(failure=""))
                 if not self._evaluate(name, self._ladder(name)[-1], 0, allowed):
                     self._fail(name, candidate.trial.failure)
 
     def _evaluate_first(self, name: str, allowed: float) -> None:
-        """The first fold, by the largest setting that fits: each attempt that is stopped leaves the rest to smaller."""
+        """The first fold with the largest setting that fits; after a stopped fit, smaller ones are tried."""
         end = self.clock.worked + allowed
         ladder = self._ladder(name)
         for i, setting in enumerate(ladder):
@@ -205,16 +205,18 @@ class Scheduler:
                 return
         if self.candidates[name].trial.evaluated:
             return
-        self._fail(name, f"{NOT_TRIED}: its part of the time, {allowed:.1f} s, is too short even for few rows")
+        self._fail(name, f"{NOT_EVALUATED}: its time of {allowed:.1f} s is too short even for few rows")
 
     def _fits_first(self, name: str, setting: Setting, left: float) -> bool:
-        """Whether a first fold is forecast to fit; full settings only if they are to fit on all folds as well."""
+        """Whether the first fold is predicted to fit; with full settings, whether all folds are."""
         needed, refits = self.forecast(name, setting, 0), self._refits(name, setting)
         if np.isnan(needed):
             return self.candidates[name].variants.quick is None or setting.is_quick
         if setting.is_quick or self.candidates[name].variants.quick is None:
             return needed <= left and needed + refits <= self.clock.left
-        return needed <= left / FAIR and self.problem.split.n_folds * needed + refits <= self.clock.left / 2.0
+        return (
+            needed <= left / MAX_OF_MEAN_TIME and self.problem.split.n_folds * needed + refits <= self.clock.left / 2.0
+        )
 
     def _ladder(self, name: str) -> list[Setting]:
         """Settings to try on the first fold, in this order."""
@@ -224,12 +226,12 @@ class Scheduler:
         return [Setting(variants.full), *(Setting(variants.quick, True, fraction) for fraction in FRACTIONS)]
 
     def _refine(self, name: str) -> None:
-        """All rows in place of some, then full settings in place of quick ones, while they fit and are no worse."""
+        """Increase the rows, then use full settings, while these fit and are not worse."""
         while self._refine_once(name):
             pass
 
     def _refine_once(self, name: str) -> bool:
-        """One step of it. A fold of the new setting shows how long it takes: forecasts from few rows are rough."""
+        """One step; its forecast is updated after each fold, since forecasts from few rows are inaccurate."""
         before = self.candidates[name]
         trial, wanted = before.trial, self._next_setting(name)
         if trial.failure or trial.setting == wanted or before.is_stuck:
@@ -237,10 +239,10 @@ class Scheduler:
         part = (self.clock.left - self.reserve()) / 2.0
         if self._train_size(0) > FEW_ROWS:
             self._probe(name, wanted, part / 4.0)
-        if not self.forecast(name, wanted, 0) <= part / 4.0:  # nan: nothing is known of it, not even on few rows
+        if not self.forecast(name, wanted, 0) <= part / 4.0:  # also if there is no forecast
             return False
         self.candidates[name] = before._replace(
-            trial=begun(name, wanted, self.problem), losses=np.full_like(before.losses, np.nan), evaluation=None
+            trial=new_trial(name, wanted, self.problem), losses=np.full_like(before.losses, np.nan), evaluation=None
         )
         end = self.clock.worked + part
         to_do = len(trial.evaluated)
@@ -262,7 +264,7 @@ class Scheduler:
         return n_folds * self.forecast(name, setting, 0) + self._refits(name, setting)
 
     def _next_setting(self, name: str) -> Setting:
-        """What comes after the setting of a method: the same on all rows, then the full settings."""
+        """The setting after that of a method: the same on all rows, then the full settings."""
         candidate = self.candidates[name]
         setting = candidate.trial.setting
         return setting._replace(row_fraction=1.0) if setting.row_fraction < 1.0 else Setting(candidate.variants.full)
@@ -280,7 +282,7 @@ class Scheduler:
                 return
 
     def _extend(self, name: str, k: int) -> bool:
-        """One more fold, where it fits in time."""
+        """Evaluate one more fold if it fits in time."""
         candidate = self.candidates[name]
         trial = candidate.trial
         if trial.failure or trial.folds[k] is not None:
@@ -294,11 +296,11 @@ class Scheduler:
     # --- one fit ------------------------------------------------------------------------------------------------------
 
     def _evaluate(self, name: str, setting: Setting, k: int, allowed: float) -> bool:
-        """Fold k within the time allowed; whether it was evaluated."""
+        """Evaluate fold k within a time limit; returns whether it was evaluated."""
         candidate = self.candidates[name]
         trial = candidate.trial
         if trial.setting != setting:
-            trial = begun(name, setting, self.problem)
+            trial = new_trial(name, setting, self.problem)
         try:
             with self.clock.limit(allowed):
                 trial = evaluate_fold(trial, k, self.problem, self.clock)
@@ -316,11 +318,11 @@ class Scheduler:
             Measured(n_rows, fold.fit_seconds + fold.predict_seconds)
         )
         self.candidates[name] = candidate._replace(trial=trial, losses=losses, evaluation=evaluation)
-        self._tell(name, "evaluated")
+        self._report(name, "evaluated")
         return True
 
     def _probe(self, name: str, setting: Setting, allowed: float) -> None:
-        """Time the estimator on few rows, then on more while that is short, unless it was timed or times itself."""
+        """Time fits on few rows, unless there are timed fits or the estimator has a time budget."""
         key = (name, setting.is_quick)
         has_own_budget = getattr(setting.estimator, "time_budget", None) is not None
         if key in self.fits or has_own_budget or allowed <= 0.0:
@@ -338,9 +340,9 @@ class Scheduler:
                     start = self.clock.now()
                     self._fit(setting, n)
                     self.fits.setdefault(key, []).append(Measured(n, self.clock.now() - start))
-        except OutOfTime:  # it takes longer than this, nobody knows how much
+        except OutOfTime:  # a lower bound
             self.fits.setdefault(key, []).append(Measured(n, STOPPED * allowed))
-        except Exception:  # a class may be missing among few rows; the folds will tell
+        except Exception:  # a class may be missing among few rows
             return
 
     def _fit(self, setting: Setting, n_rows: int) -> None:
@@ -350,10 +352,10 @@ class Scheduler:
     # --- forecasts ----------------------------------------------------------------------------------------------------
 
     def forecast(self, name: str, setting: Setting, k: int, n_rows: int | None = None) -> float:
-        """Seconds of a fit on the training rows of fold k; 0 where nothing is known of it and the rows are few."""
+        """Predicted seconds of a fit on the training rows of fold k; 0 for few rows without timed fits."""
         n = max(2, round(setting.row_fraction * (self._train_size(k) if n_rows is None else n_rows)))
         known = self.fits.get((name, setting.is_quick), [])
-        own = getattr(setting.estimator, "time_budget", None)  # a committee takes what its own budget allows
+        own = getattr(setting.estimator, "time_budget", None)  # of a committee
         if not known:
             return OVERRUN * own if own is not None else 0.0 if n <= FEW_ROWS else np.nan
         seconds = forecast(known, n)
@@ -367,25 +369,25 @@ class Scheduler:
         return (per_size[0] if self.problem.split.held_out.size else 0.0), per_size[1]
 
     def can_be_refitted(self, name: str) -> bool:
-        """Whether the fit on all rows compared (all rows, if none are held out) fits in the time that is left."""
+        """Whether the final fit on the rows compared (all rows if none are held out) fits into the remaining time."""
         on_compared, on_all = self.final_seconds(name)
-        return (on_compared or on_all) <= self.left_for_last_fits
+        return (on_compared or on_all) <= self.left_for_final_fits
 
     @property
-    def left_for_last_fits(self) -> float:
-        """Seconds that a last fit may take: a little more than the budget, and never less than a short fit needs."""
+    def left_for_final_fits(self) -> float:
+        """Seconds for a final fit, which may slightly exceed the budget."""
         if not self.clock.is_limited:
             return np.inf
         return max(self.clock.left + GRACE * self.clock.budget, SHORT_FIT)
 
     def _refits(self, name: str, setting: Setting) -> float:
-        """Forecast of the last fits: on all rows, on the rows compared, and on half of these for the learning curve."""
+        """Forecast of the final fits on all rows, on the rows compared and on half of these (learning curve)."""
         n_compared = self.problem.split.rows.size if self.problem.split.held_out.size else 0
         sizes = [self.problem.truth.size, *([n_compared, n_compared // 2] if n_compared else [])]
         return SAFETY * sum(self.forecast(name, setting, 0, n) for n in sizes)
 
     def reserve(self) -> float:
-        """Seconds to keep for the last fits of the best method so far, and for the figures of all methods."""
+        """Seconds reserved for the final fits of the best method and for the results of all methods."""
         ranked = self.ranking()
         refits = self._refits(ranked[0], self.candidates[ranked[0]].trial.setting) if ranked else 0.0
         return refits + min(CLOSING_FRACTION * self.clock.budget, CLOSING_SECONDS)
@@ -401,7 +403,7 @@ class Scheduler:
         result = estimates({name: each.losses for name, each in self.candidates.items() if not each.trial.failure})
         return sorted(result, key=lambda name: result[name])
 
-    # --- telling ------------------------------------------------------------------------------------------------------
+    # --- progress -----------------------------------------------------------------------------------------------------
 
     def _fail(self, name: str, why: str) -> None:
         candidate = self.candidates[name]
@@ -413,10 +415,10 @@ class Scheduler:
         trial = self.candidates[name].trial
         state: State = "partial" if trial.missing else "done"
         if trial.failure:
-            state = "out of time" if trial.failure.startswith(NOT_TRIED) else "failed"
-        self._tell(name, state, trial.failure)
+            state = "out of time" if trial.failure.startswith(NOT_EVALUATED) else "failed"
+        self._report(name, state, trial.failure)
 
-    def _tell(self, name: str, state: State, note: str = "") -> None:
+    def _report(self, name: str, state: State, note: str = "") -> None:
         if self.callback is None:
             return
         candidate = self.candidates[name]
@@ -425,12 +427,12 @@ class Scheduler:
         mean = float(known.mean()) if known.size else np.nan
         self.callback(ComparisonStep(
             name, candidate.number, len(self.candidates), len(trial.evaluated), self.problem.split.n_folds, state, mean,
-            self.clock.seconds, note or trial.setting.words,
+            self.clock.seconds, note or trial.setting.description,
         ))  # fmt: skip
 
 
 def estimates(losses: Mapping[str, Floats]) -> dict[str, float]:
-    """Mean loss over all folds of each method; of some folds only, by its differences there from the best known one.
+    """Mean loss of each method; if folds are missing, from the differences from a reference on common folds.
 
     The reference is the method with the most folds, the best of these: reference mean + mean of the differences.
 

@@ -1,6 +1,6 @@
-"""Work within a budget of time: a clock, forecasts of fits from measured ones, and a timer that ends a fit.
+"""Time budgets: a clock, forecasts of the times of fits, and a timer that stops a fit.
 
-The compilation of kernels, which happens once, is not counted.
+The compilation of kernels is not counted.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ import numpy as np
 from committee.base.kernel_cache import COMPILING
 
 FLATTEST, STEEPEST = 0.4, 2.0
-"""Smallest and largest power of the number of rows that a fit is taken to cost, where two fits were measured."""
+"""Limits of the power of the number of rows that the time of a fit is proportional to."""
 
-SHORTEST = 0.05
-"""Seconds: of two fits that are shorter, the ratio says nothing."""
-
-
-AGAIN = 5.0
-"""Seconds between two strokes of the bell: a stroke in a destructor or a call from C is lost."""
+MIN_SECONDS = 0.05
+"""Shorter fits are not used to estimate the power."""
 
 
-EARLY = 1e-2
-"""Seconds by which the bell may ring too soon."""
+REPEAT = 5.0
+"""Seconds between signals: an exception in a destructor or a callback from C is lost."""
+
+
+TOLERANCE = 1e-2
+"""Seconds by which the signal may be early."""
 
 
 class OutOfTime(BaseException):
-    """The bell rang. No `Exception`: nothing on the way may take it for a failure of its own and go on."""
+    """Raised by the timer; a `BaseException`, so that handlers of `Exception` do not catch it."""
 
 
 def work_seconds() -> float:
-    """A clock that stands still while kernels are compiled."""
+    """Seconds without the compilation of kernels."""
     return time.perf_counter() - COMPILING.seconds
 
 
@@ -44,7 +44,7 @@ def work_seconds() -> float:
 def stop_after(seconds: float) -> Generator[None]:
     """Raise `OutOfTime` in the block after so many seconds of work.
 
-    Where there are no timers, the block runs to its end. They reach the main thread of a process only, as Ctrl-C does.
+    Without timers, or outside of the main thread, the block runs to its end.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not np.isfinite(seconds) or not is_main or not hasattr(signal, "setitimer"):
@@ -55,12 +55,12 @@ def stop_after(seconds: float) -> Generator[None]:
 
     def ring(*_: Any) -> None:
         left = end - work_seconds()
-        if left <= EARLY:
+        if left <= TOLERANCE:
             raise OutOfTime
-        signal.setitimer(signal.ITIMER_REAL, left, AGAIN)  # a compilation has stopped the clock
+        signal.setitimer(signal.ITIMER_REAL, left, REPEAT)  # compilation is not counted
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), AGAIN)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), REPEAT)
     try:
         yield
     finally:
@@ -69,9 +69,9 @@ def stop_after(seconds: float) -> Generator[None]:
 
 
 class Clock:
-    """When work began, and how long it may take; None for no limit.
+    """Start and time budget in seconds; None for no limit.
 
-    A test may give its own `now` (seconds of work so far) and `limit` (a block that ends by `OutOfTime`).
+    Tests may pass `now` (seconds of work so far) and `limit` (a context manager that raises `OutOfTime`).
     """
 
     def __init__(
@@ -82,16 +82,16 @@ class Clock:
     ) -> None:
         self.now, self.limit = now, limit
         self.budget = float("inf") if budget is None else float(budget)
-        self.start, self.start_on_the_wall = now(), time.perf_counter()
+        self.start, self.wall_start = now(), time.perf_counter()
 
     @property
     def seconds(self) -> float:
-        """Since the start, by a clock on the wall."""
-        return time.perf_counter() - self.start_on_the_wall
+        """Wall time since the start."""
+        return time.perf_counter() - self.wall_start
 
     @property
     def worked(self) -> float:
-        """Since the start, without the compilation of kernels."""
+        """Time since the start without the compilation of kernels."""
         return self.now() - self.start
 
     @property
@@ -104,17 +104,17 @@ class Clock:
 
 
 class Measured(NamedTuple):
-    """A fit of so many rows took so long."""
+    """Rows and duration of a fit."""
 
     n_rows: int
     seconds: float
 
 
 def forecast(fits: Sequence[Measured], n_rows: int) -> float:
-    """Seconds that a fit on `n_rows` will take, from fits of the same estimator; nan where there are none.
+    """Predict the seconds of a fit on `n_rows` from fits of the same estimator; nan without any.
 
-    t(n) = t(m) (n / m)^p from the fit of the most rows m; p from it and the next smaller one, kept within 0.4 .. 2;
-    without a smaller one, or below both, p = 1.
+    t(n) = t(m) (n / m)^p from the fit of the most rows m; p from it and a smaller one, limited to 0.4 .. 2; p = 1
+    without a smaller one, or for fewer rows.
 
     >>> forecast([Measured(1000, 0.1), Measured(4000, 0.8)], 8000), forecast([Measured(4000, 0.8)], 8000)
     (2.2627416997969525, 1.6)
@@ -124,7 +124,7 @@ def forecast(fits: Sequence[Measured], n_rows: int) -> float:
     largest = max(fits)
     smaller = [each for each in fits if 2 * each.n_rows <= largest.n_rows]
     power = 1.0
-    if smaller and largest.seconds > SHORTEST:
+    if smaller and largest.seconds > MIN_SECONDS:
         other = max(smaller)
         steps = np.log(largest.n_rows / other.n_rows)
         power = float(np.clip(np.log(largest.seconds / max(other.seconds, 1e-6)) / steps, FLATTEST, STEEPEST))

@@ -1,14 +1,14 @@
-"""Are the rows of a table in time order? Calendar columns, and what the order tells beyond the columns.
+"""Detection of time order by calendar columns and by residuals.
 
-Two statistics are taken from a quick model (`evaluation/_quick_residuals.py`) that sees all columns:
+Two statistics are computed with a quick model (`evaluation/_quick_residuals.py`) of all columns:
 
-    autocorrelation   r of the ranks of neighbouring residuals, fitted by shuffled folds. Where rows are exchangeable
-                      given the columns, z = (r + 1 / n) sqrt(n) is standard normal (Wald and Wolfowitz, 1943).
+    autocorrelation   r of the ranks of neighbouring residuals, by shuffled folds. If rows are exchangeable given the
+                      columns, z = (r + 1 / n) sqrt(n) is standard normal (Wald and Wolfowitz, 1943).
     forward increase  root mean square error on the rows that follow, divided by that on random rows, after fits on as
                       many rows; z is the difference of the losses in its standard errors.
 
-A sorted table has neither to do with time: a table sorted by its target, its class or one of its columns is told apart
-before anything is fitted, since predicting beyond the largest value of the column it is sorted by is hard in any case.
+A table sorted by its target, its class or one of its columns is excluded before: extrapolation beyond the values of
+that column increases the error in any case.
 
 The decision, for rows in the order of the file (either direction):
 
@@ -44,7 +44,7 @@ from committee.evaluation._quick_residuals import (
 Rows = NDArray[np.intp]
 
 MIN_ROWS = 50
-"""Below it nothing can be told from statistics."""
+"""Minimum number of rows for the statistics."""
 
 MAX_DECREASES = 0.02
 """Fraction of the changes of a nearly sorted column that go the other way."""
@@ -53,22 +53,22 @@ MIN_TIMES = 10
 """Distinct times of a calendar."""
 
 MIN_UNIT_TIMES = 3
-"""Of calendar units that the rows are sorted by: months of half a year do."""
+"""Distinct times of calendar units that the rows are sorted by."""
 
 MANY_TIMES = 50
-"""Distinct times from which rows of one time are kept together; of fewer, the order of the rows is finer."""
+"""Distinct times from which rows of one time are kept together; for fewer, the order of the rows is used."""
 
 MIN_Z, MIN_AUTOCORRELATION = 4.0, 0.1
-"""Residuals that are less correlated are taken for independent."""
+"""Less correlated residuals are treated as independent."""
 
 STRONG_AUTOCORRELATION = 0.45
-"""Without a calendar column, what the order of the rows must tell beyond the columns."""
+"""Minimum autocorrelation for time order without a calendar column."""
 
 MIN_INCREASE, MIN_INCREASE_Z = 1.1, 2.5
-"""The error on the following rows, beside shuffled ones, that matters."""
+"""Minimum increase of the error on the following rows."""
 
 CLEAR_INCREASE = 1.3
-"""The same for dates that the rows are not sorted by."""
+"""Minimum increase for dates that the rows are not sorted by."""
 
 N_FOLDS = 4
 
@@ -91,7 +91,7 @@ MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 
 
 class Calendar(NamedTuple):
-    """Columns that tell when a row was taken."""
+    """Columns with the time of a row."""
 
     columns: tuple[str, ...]
     times: Floats  # [n], grows with time
@@ -100,7 +100,7 @@ class Calendar(NamedTuple):
 
 
 class TimeEvidence(NamedTuple):
-    """What speaks for time order."""
+    """Evidence for time order."""
 
     verdict: Literal["time", "doubtful", "none"]
     columns: tuple[str, ...] = ()
@@ -111,13 +111,13 @@ class TimeEvidence(NamedTuple):
 
 
 def find_time_order(columns: Sequence[PlainColumn], target: Floats, is_classes: bool, seed: int) -> TimeEvidence:
-    """Whether rows are in time order; `target` is robust (`robust_target`)."""
+    """Whether rows are in time order; `target` is that of `robust_target`."""
     if target.size < MIN_ROWS or np.ptp(target) == 0.0:
         return TimeEvidence("none")
     calendar = find_calendar(columns)
     if calendar is not None:
         tested = _tested(columns, target, np.argsort(calendar.times, kind="stable"), seed, calendar)
-        is_time = (calendar.is_certain and (calendar.is_sorted or _is_much_harder(tested))) or _is_dependent(
+        is_time = (calendar.is_certain and (calendar.is_sorted or _has_clear_increase(tested))) or _is_dependent(
             tested, calendar.is_certain
         )
         return tested._replace(verdict="time" if is_time else "none", times=_times_of(calendar))
@@ -133,7 +133,7 @@ def find_time_order(columns: Sequence[PlainColumn], target: Floats, is_classes: 
 def _tested(
     columns: Sequence[PlainColumn], target: Floats, order: Rows, seed: int, calendar: Calendar | None = None
 ) -> TimeEvidence:
-    """The two statistics in this order; the forward increase only where it can decide."""
+    """The two statistics in this order; the forward increase only if it matters."""
     positions = contiguous_sample(target.size, len(columns))
     rows = order[positions]
     features, y = quick_features([column.values for column in columns], rows), target[rows]
@@ -145,26 +145,26 @@ def _tested(
 
 
 def _is_dependent(tested: TimeEvidence, is_dated: bool = False) -> bool:
-    """Whether the order tells more than the columns, and the following rows are harder to predict than random ones.
+    """Whether residuals are autocorrelated and the error on the following rows is larger than on random ones.
 
-    Where the residuals are strongly autocorrelated, few stretches of time are independent: the increase is then large
-    in its standard errors only by luck, and its size decides. The same holds for dates.
+    With strong autocorrelation, and for dates, the significance of the increase is not required: few periods are
+    independent, so that its standard error is large.
     """
     increase = tested.increase
     if increase is None or tested.autocorrelation < MIN_AUTOCORRELATION:
         return False
-    is_sure = increase.z >= MIN_INCREASE_Z or tested.autocorrelation >= STRONG_AUTOCORRELATION or is_dated
-    return is_sure and increase.ratio >= MIN_INCREASE and tested.p_value <= np.exp(log_ndtr(-MIN_Z))
+    is_significant = increase.z >= MIN_INCREASE_Z or tested.autocorrelation >= STRONG_AUTOCORRELATION or is_dated
+    return is_significant and increase.ratio >= MIN_INCREASE and tested.p_value <= np.exp(log_ndtr(-MIN_Z))
 
 
-def _is_much_harder(tested: TimeEvidence) -> bool:
-    """For dates: a model that sees them explains neighbours by each other and leaves no autocorrelation."""
+def _has_clear_increase(tested: TimeEvidence) -> bool:
+    """For dates: a model with dates as features may have no autocorrelated residuals."""
     increase = tested.increase
     return increase is not None and increase.ratio >= CLEAR_INCREASE and increase.z >= MIN_Z
 
 
 def autocorrelation_z(values: Floats, positions: Rows) -> tuple[float, float]:
-    """Rank autocorrelation of neighbours, and its z-score under random order; `positions` tell who is next to whom.
+    """Rank autocorrelation of rows at neighbouring `positions`, and its z-score under random order.
 
     >>> r, z = autocorrelation_z(np.sin(np.arange(100) / 5), np.arange(100))
     >>> round(r, 2), round(z, 1)
@@ -202,7 +202,7 @@ def _sorts_the_table(column: PlainColumn) -> bool:
 
 
 def is_counter(values: Floats) -> bool:
-    """Whether values count the rows: whole numbers, each larger than the one before, at least half of their range."""
+    """Whether values are increasing integers, at least half of those of their range."""
     if values.size < 2 or not np.all(np.isfinite(values)):
         return False
     span = values[-1] - values[0] + 1.0
@@ -210,7 +210,7 @@ def is_counter(values: Floats) -> bool:
 
 
 def is_nearly_sorted(values: Floats) -> int:
-    """1 where nearly all changes from row to row go up, -1 where they go down, else 0; missing values go nowhere.
+    """1 if nearly all changes from row to row are increases, -1 if decreases, else 0; missing values are ignored.
 
     >>> is_nearly_sorted(np.arange(50.0)), is_nearly_sorted(-np.arange(50.0)), is_nearly_sorted(np.ones(50))
     (1, -1, 0)
@@ -226,7 +226,7 @@ def is_nearly_sorted(values: Floats) -> int:
 
 
 def is_grouped(values: Floats) -> bool:
-    """Whether equal values stand together: far fewer runs than in random order, and few for the number of values.
+    """Whether equal values are adjacent: far fewer runs than in random order, and few for the number of values.
 
     The expected number of runs of n values with the fractions p is 1 + (n - 1) (1 - sum p^2).
     """
@@ -242,14 +242,14 @@ def is_grouped(values: Floats) -> bool:
 
 
 def find_calendar(columns: Sequence[PlainColumn]) -> Calendar | None:
-    """The columns that tell the time of a row: nested calendar units or a date, sorted ones first."""
+    """The columns with the time of a row: nested calendar units or a date, sorted ones first."""
     result = [_of_units(columns), *(_of_date(column) for column in columns)]
     calendars = [calendar for calendar in result if calendar is not None]
     return min(calendars, key=lambda each: (not each.is_sorted, not each.is_certain), default=None)
 
 
 def _of_date(column: PlainColumn) -> Calendar | None:
-    """A column of dates, or of numbers named like one."""
+    """A column of dates, or of numbers with the name of a date."""
     words = name_words(column.name)
     is_named = column.kind == "number" and bool(words & DATE_WORDS or "time" in words)
     if words & NOT_ORDER_WORDS or not (is_named or column.kind == "date"):
@@ -266,7 +266,7 @@ def _of_date(column: PlainColumn) -> Calendar | None:
 
 
 def _of_units(columns: Sequence[PlainColumn]) -> Calendar | None:
-    """Year, month, day, ... where the rows are nearly sorted by them: a unit that breaks the order is left out."""
+    """Year, month, day, ... by which the rows are nearly sorted; units that break the order are left out."""
     by_unit: dict[str, PlainColumn] = {}
     for column in columns:
         unit = unit_of(column)
@@ -287,7 +287,7 @@ def _of_units(columns: Sequence[PlainColumn]) -> Calendar | None:
 
 
 def _direction_of(key: Floats) -> int:
-    """As `is_nearly_sorted`, also for a key of two values, such as the first and the second year."""
+    """As `is_nearly_sorted`, also for keys of two values."""
     steps = np.diff(key)
     if 0 < np.count_nonzero(steps) < 3:
         return int(np.sign(steps[steps != 0.0][0])) if np.unique(np.sign(steps[steps != 0.0])).size == 1 else 0
@@ -295,7 +295,7 @@ def _direction_of(key: Floats) -> int:
 
 
 def unit_of(column: PlainColumn) -> str:
-    """The calendar unit that the name of a column tells, "" for none.
+    """The calendar unit in the name of a column, "" for none.
 
     >>> nothing = np.zeros(3)
     >>> [unit_of(PlainColumn(name, "number", nothing)) for name in ("yr", "DayofMonth", "DayOfWeek", "hours_worked")]
@@ -308,7 +308,7 @@ def unit_of(column: PlainColumn) -> str:
 
 
 def name_words(name: str) -> frozenset[str]:
-    """The words of a name, and all of it as one: snake_case, camelCase, spaces."""
+    """The words of a name in snake_case, camelCase or with spaces, and the whole name."""
     parted = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
     words = [word for word in re.split(r"[^a-zA-Z]+", parted.lower()) if word]
     joined = "".join(words)
@@ -326,7 +326,7 @@ def _unit_values(column: PlainColumn) -> Floats:
 
 
 def _times_of(calendar: Calendar) -> Floats:
-    """Times for the folds: the calendar's, or the order of the rows where that is finer."""
+    """Times for the folds: those of the calendar, or the order of the rows if that is finer."""
     if not calendar.is_sorted or np.unique(calendar.times).size >= MANY_TIMES:
         return calendar.times
     rows = np.arange(calendar.times.size, dtype=np.float64)

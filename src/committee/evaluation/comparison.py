@@ -1,10 +1,9 @@
-"""Methods on one table, on the same folds: which has the smallest loss, and what is the loss of the chosen one?
+"""Comparison of methods on the same folds of a table, and the loss of the best one.
 
-Some rows are held out before anything is looked at. The others are split into folds; every method is fitted without
-each fold in turn and evaluated on it, so that differences between methods are paired. The method of the smallest mean
-loss wins, or one that is hardly worse (`evaluation/_choice.py`): by default the log-loss of calibrated probabilities,
-or the root mean squared error. Its mean loss is too small, since it was chosen for being small; two unbiased figures
-are given:
+Some rows are held out before the comparison. The others are split into folds; every method is fitted without each fold
+in turn and evaluated on it, so that differences between methods are paired. The method of the smallest mean loss wins,
+or one within a standard error of it (`evaluation/_choice.py`): by default the log-loss of calibrated probabilities, or
+the root mean squared error. Its mean loss is biased downwards by the selection; there are two unbiased estimates:
 
     held-out loss: the winner, fitted again on all rows compared, on the rows that were held out
     nested loss:   for each fold k, the loss on k of the method that is best on the other folds; mean over k
@@ -12,11 +11,11 @@ are given:
 (Varma and Simon, Bias in error estimation when using cross-validation for model selection, 2006.) At the end the winner
 is fitted on all rows, held-out ones included; where its probabilities were calibrated, the model is a
 `CalibratedClassifier`. The held-out loss is that of a model fitted on fewer rows: `evaluation/_final_fits.py` estimates
-by how much it is too large for that.
+the decrease to expect of the final model.
 
-With `groups` the folds keep groups together, with `time` every method learns from the past and is evaluated on what
-came after (`evaluation/_row_splits.py`); the nested choice for a stretch of time then looks at earlier stretches only.
-What a budget of time does is described in `evaluation/_scheduler.py`.
+With `groups` the folds keep groups together, with `time` every method is fitted on earlier rows and evaluated on later
+ones (`evaluation/_row_splits.py`); the nested choice for a period then uses earlier periods only. Time budgets are
+described in `evaluation/_scheduler.py`.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ Rows = NDArray[np.intp]
 Task = Literal["classification", "regression"]
 
 MANY_VALUES = 20
-"""Integers of more distinct values than this are taken for a regression."""
+"""Integers with more distinct values are the target of a regression."""
 
 
 class Comparison(NamedTuple):
@@ -264,7 +263,7 @@ def compare(
 
 
 def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
-    """The figures of all methods, and the name of the one chosen."""
+    """The results of all methods, and the name of the winner."""
     found = [
         as_result(each.trial, each.evaluation, each.variants.full, schedule.problem)
         for each in schedule.candidates.values()
@@ -290,7 +289,7 @@ def _conclude(
     held_out_losses, held_out_se = final.held_out_losses()
     model = final.on_all_rows()
     curve = final.learning_curve()
-    if problem.split.forward:  # the next stretch of time differs from the held-out one as those before it did
+    if problem.split.forward:  # includes the variation between periods
         held_out_se = float(np.hypot(held_out_se, _deviation(chosen.losses)))
     nested = _nested_losses(results, winner, problem.split.forward)
     known = nested[np.isfinite(nested)]
@@ -318,7 +317,7 @@ def _conclude(
     return comparison, model
 
 
-# --- reading the arguments -------------------------------------------------------------------------------------------
+# --- reading the arguments --------------------------------------------------------------------------------------------
 
 
 def _check(task: str, cv: int, test_size: float) -> None:
@@ -331,7 +330,7 @@ def _check(task: str, cv: int, test_size: float) -> None:
 
 
 def guess_task(y: Any) -> Task:
-    """Strings, bools and whole numbers of few values are classes; other numbers are a regression.
+    """Strings, booleans and integers of few distinct values are classes, other numbers a regression.
 
     >>> guess_task(["yes", "no"]), guess_task([0.5, 1.25]), guess_task(np.arange(100))
     ('classification', 'regression', 'regression')
@@ -345,29 +344,29 @@ def guess_task(y: Any) -> Task:
 
 
 def _read_target(y: Any, n: int, task: str) -> tuple[NDArray[Any] | None, NDArray[Any], NDArray[Any]]:
-    """The classes, the positions of the labels among them, and the labels; for regression None and the numbers."""
+    """The classes, the codes of the labels, and the labels; for regression None and the numbers."""
     if task == "regression":
         target = read_targets_regression(y, n)
         if target.ndim > 1:
-            raise ValueError(f"y has {target.shape[1]} columns: compare takes one target at a time.")
+            raise ValueError(f"y has {target.shape[1]} columns: pass one of them.")
         return None, target, target
     classes, codes = read_targets_classification(y, n)
     if len(classes) < 2:
-        raise ValueError(f"y has one class only ({classes[0]!r}): there is nothing to tell apart.")
+        raise ValueError(f"y has one class only: {classes[0]!r}.")
     return classes, codes, classes[codes]
 
 
 def _choose_methods(methods: Any, task: Task, problem: Problem) -> dict[str, Variants]:
     if isinstance(methods, Mapping):
         if not methods:
-            raise ValueError("methods is empty: name at least one.")
+            raise ValueError("methods is empty.")
         return {name: each if isinstance(each, Variants) else Variants(each) for name, each in methods.items()}
     n, d = problem.truth.size, open_table(problem.X).shape[1]
     return pick(family_variants(task, n, d), methods)
 
 
 def pick(methods: Mapping[str, Any], names: str | Iterable[str]) -> dict[str, Any]:
-    """Those methods whose names are asked for, in their own order; case, "-" and "_" do not matter.
+    """The methods of these names, in their own order; case, "-" and "_" are ignored.
 
     >>> list(pick({"random forest": 1, "SVM": 2}, ["svm"]))
     ['SVM']
@@ -378,19 +377,19 @@ def pick(methods: Mapping[str, Any], names: str | Iterable[str]) -> dict[str, An
         names = [names]
     wanted = [find_name(name, list(methods), "method") for name in names]
     if not wanted:
-        raise ValueError("methods is empty: name at least one.")
+        raise ValueError("methods is empty.")
     return {name: methods[name] for name in methods if name in wanted}
 
 
-def find_name(name: str, known: Sequence[str], what: str) -> str:
-    """The known name that is meant; a ValueError with near ones otherwise."""
-    plain = {_plain(each): each for each in reversed(known)}
-    if name in known:
+def find_name(name: str, names: Sequence[str], what: str) -> str:
+    """The matching name; raises a ValueError with similar names if there is none."""
+    plain = {_plain(each): each for each in reversed(names)}
+    if name in names:
         return name
     if _plain(name) in plain:
         return plain[_plain(name)]
     near = [plain[match] for match in get_close_matches(_plain(name), list(plain), n=3, cutoff=0.5)]
-    advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(known)}."
+    advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Available: {', '.join(names)}."
     raise ValueError(f"No {what} {name!r}. {advice}")
 
 
@@ -398,11 +397,11 @@ def _plain(name: str) -> str:
     return name.strip().lower().replace("-", " ").replace("_", " ")
 
 
-# --- figures of the winner -----------------------------------------------------------------------------------------
+# --- losses of the winner ---------------------------------------------------------------------------------------------
 
 
 def _deviation(losses: Floats) -> float:
-    """Standard deviation of the known losses; 0 where there is one only."""
+    """Standard deviation of the finite losses; 0 for a single one."""
     known = losses[np.isfinite(losses)]
     return float(known.std(ddof=1)) if known.size > 1 else 0.0
 
@@ -410,8 +409,7 @@ def _deviation(losses: Floats) -> float:
 def _nested_losses(results: Sequence[MethodResult], winner: str, forward: bool) -> Floats:
     """For each fold the loss of the method that is best on the other folds (in time: on the earlier ones).
 
-    Among the methods that have all folds of the winner. Where there is one only, nothing is chosen: its losses are
-    those of all folds.
+    Only methods that have all folds of the winner are used; the losses of a single one are returned as they are.
     """
     own = next(result.losses for result in results if result.name == winner)
     is_known = np.isfinite(own)
@@ -439,7 +437,7 @@ def _settings(
         "n_columns": int(d),
         "n_folds": cv,
         "folds": folds,
-        "row_order": None if folding.order is None else folding.order.as_plan(),
+        "row_order": None if folding.order is None else folding.order.to_dict(),
         "test_size": test_size,
         "n_held_out": int(problem.split.held_out.size),
         "time_budget": time_budget,

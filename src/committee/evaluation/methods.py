@@ -1,4 +1,4 @@
-"""The family with sensible settings: what `compare` runs on a table."""
+"""The methods of `compare` and their settings."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRe
 Task = Literal["classification", "regression"]
 
 MANY_ROWS = 5000
-"""Rows beyond which a kernel machine works with landmarks, and a mixture starts less often."""
+"""Rows beyond which the SVM uses the Nystroem approximation, and a mixture has one restart."""
 
 FEW_ROWS = 1000
-"""Rows below which a boosted tree may make no error on those it learned from."""
+"""Rows below which a boosted tree may have no training error."""
 
 NEVER = 2**60
-"""Rows that a node must have to be split, where none is to be."""
+"""`min_samples_split` of a tree without splits."""
 
 
 class Size(NamedTuple):
-    """What the settings of a method may depend on."""
+    """Task and size of a table."""
 
     task: Task
     n_rows: int
@@ -45,23 +45,23 @@ class Size(NamedTuple):
 
 
 class Method(NamedTuple):
-    """One member of the family."""
+    """A method with its full and quick settings."""
 
     name: str
     make: Callable[[Size], Any]  # an unfitted estimator for a table of this size
-    word: str  # what it is, in a few words
-    quick: dict[str, Any] | None = None  # parameters that make it several times faster, None where it is quick enough
+    description: str
+    quick: dict[str, Any] | None = None  # parameters of a faster fit; None if it is fast
 
 
 class Variants(NamedTuple):
-    """A method with its full settings, and with quick ones where it has any."""
+    """An estimator with full settings, and one with quick settings or None."""
 
     full: Any
     quick: Any = None
 
 
 def family_variants(task: Task, n_rows: int, n_columns: int = 1) -> dict[str, Variants]:
-    """The methods by their names, unfitted, each with the quick settings that a tight budget begins with.
+    """The methods by name, unfitted, with full and quick settings.
 
     >>> quick = family_variants("classification", 100)["gradient boosting"].quick
     >>> quick.n_estimators, quick.early_stopping
@@ -79,7 +79,7 @@ def _variants(method: Method, size: Size) -> Variants:
 
 
 def family(task: Task, n_rows: int, n_columns: int = 1) -> dict[str, Any]:
-    """The methods by their names, unfitted, in the order in which they are run.
+    """The methods by name, unfitted, in the order of the comparison.
 
     >>> list(family("classification", 100))[:4]
     ['constant', 'linear model', 'pruned tree', 'gradient boosting']
@@ -89,7 +89,7 @@ def family(task: Task, n_rows: int, n_columns: int = 1) -> dict[str, Any]:
 
 
 def _constant(size: Size) -> Any:
-    """A tree of one leaf: the shares of the classes, or the mean."""
+    """A tree without splits: class frequencies or the mean."""
     if size.task == "classification":
         return DecisionTreeClassifier(min_samples_split=NEVER)
     return DecisionTreeRegressor(min_samples_split=NEVER)
@@ -108,7 +108,7 @@ def _pruned_tree(size: Size) -> Any:
 
 
 def _adaboost_stumps(size: Size) -> Any:
-    """Stumps; for regression by least squares, since AdaBoost.R2 stops early on learners as weak as these."""
+    """Stumps; for regression by least squares, since AdaBoost.R2 stops early with such weak learners."""
     if size.task == "classification":
         return AdaBoostClassifier(n_estimators=200)
     return GradientBoostingRegressor(max_leaf_nodes=2, n_estimators=400, learning_rate=0.1, early_stopping=False)
@@ -116,7 +116,7 @@ def _adaboost_stumps(size: Size) -> Any:
 
 def _adaboost_trees(size: Size) -> Any:
     if size.task == "classification":
-        # A tree that is perfect on few rows would end boosting after one round; one grown on a sample seldom is.
+        # A tree without training error would end boosting after one iteration; a tree of a sample rarely has none.
         weighting = "resample" if size.n_rows < FEW_ROWS else "reweight"
         return AdaBoostClassifier(DecisionTreeClassifier(max_leaf_nodes=16), n_estimators=200, weighting=weighting)
     return AdaBoostRegressor(DecisionTreeRegressor(max_leaf_nodes=64), n_estimators=100)
@@ -152,17 +152,17 @@ def _support_vectors(size: Size) -> Any:
 
 
 def _mixture(size: Size) -> Any:
-    """On many rows one start and few rounds of EM: what it gains afterwards is little, and each costs seconds.
+    """On many rows one restart and few iterations of EM, for speed.
 
-    With a penalty, as in committees: without one its probabilities are far too sure on small tables.
+    The penalties, as in committees, avoid overconfident probabilities on small tables.
     """
-    often: dict[str, Any] = {"n_restarts": 3, "max_iter": 200, "tol": 1e-5}
-    seldom: dict[str, Any] = {"n_restarts": 1, "max_iter": 40, "tol": 1e-3}
+    few_rows: dict[str, Any] = {"n_restarts": 3, "max_iter": 200, "tol": 1e-5}
+    many_rows: dict[str, Any] = {"n_restarts": 1, "max_iter": 40, "tol": 1e-3}
     settings: dict[str, Any] = {
         "n_experts": 3,
         "l2": 1.0,
         "gate_l2": 1.0,
-        **(seldom if size.n_rows > MANY_ROWS else often),
+        **(many_rows if size.n_rows > MANY_ROWS else few_rows),
     }
     if size.task == "classification":
         return NumericPipelineClassifier(MixtureOfExpertsClassifier(**settings))
@@ -170,34 +170,34 @@ def _mixture(size: Size) -> Any:
 
 
 METHODS = (
-    Method("constant", _constant, "no model: class frequencies or mean of the target, which all others must beat"),
+    Method("constant", _constant, "constant prediction: class frequencies or the mean"),
     Method("linear model", _linear, "logistic or ridge regression, the penalty chosen by cross-validation"),
     Method("pruned tree", _pruned_tree, "one CART tree, pruned by cross-validation"),
     Method(
-        "gradient boosting", _gradient_boosting, "trees fitted to the gradient of the loss, with early stopping",
+        "gradient boosting", _gradient_boosting, "gradient-boosted trees with early stopping",
         {"n_estimators": 100, "early_stopping": False, "learning_rate": 0.1},
     ),
     Method(
-        "random forest", _random_forest, "300 trees on bootstrap samples, few columns at each node",
+        "random forest", _random_forest, "300 trees on bootstrap samples, a random subset of the features at each node",
         {"n_estimators": 60},
     ),
-    Method("extra trees", _extra_trees, "300 trees with random cuts", {"n_estimators": 60}),
+    Method("extra trees", _extra_trees, "300 trees with random thresholds", {"n_estimators": 60}),
     Method(
-        "AdaBoost stumps", _adaboost_stumps, "boosted trees of one split; for regression by least squares",
+        "AdaBoost stumps", _adaboost_stumps, "boosted trees with one split; for regression, stagewise least squares",
         {"n_estimators": 50},
     ),
     Method(
-        "SVM", _support_vectors, "support vector machine, gaussian kernel; landmarks for many rows",
+        "SVM", _support_vectors, "support vector machine with a Gaussian kernel; Nystroem approximation for many rows",
         {"estimator__n_landmarks": 200},
     ),
-    Method("bagging", _bagging, "100 full trees on bootstrap samples", {"n_estimators": 25}),
+    Method("bagging", _bagging, "100 unpruned trees on bootstrap samples", {"n_estimators": 25}),
     Method(
-        "AdaBoost trees", _adaboost_trees, "AdaBoost of trees of 16 leaves; AdaBoost.R2 for regression",
+        "AdaBoost trees", _adaboost_trees, "AdaBoost of trees with 16 leaves; AdaBoost.R2 for regression",
         {"n_estimators": 40},
     ),
     Method(
-        "mixture of experts", _mixture, "three linear models and a gate that divides the table between them",
+        "mixture of experts", _mixture, "three linear experts and a gate",
         {"estimator__n_restarts": 1, "estimator__max_iter": 20, "estimator__tol": 1e-3},
     ),
 )  # fmt: skip
-"""In the order of what they promise for their time: a tight budget begins with the first."""
+"""In the order of evaluation, by expected benefit for their time."""

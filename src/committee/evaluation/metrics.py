@@ -1,7 +1,7 @@
-"""What methods are compared by: losses of predictions, the smaller the better, with their standard errors.
+"""Metrics as losses, the smaller the better, with their standard errors.
 
-Scores of which more is better are taken as losses: accuracy as "error", AUC as "1 - auc", R^2 as "1 - r2".
-`find_metric` knows them by the names that scikit-learn and users give them.
+Scores are converted to losses: accuracy to "error", AUC to "1 - auc", R^2 to "1 - r2". `find_metric` finds them by the
+names of scikit-learn and other usual names.
 """
 
 from __future__ import annotations
@@ -24,63 +24,65 @@ Codes = NDArray[np.int64]
 Task = Literal["classification", "regression"]
 
 SMALLEST = float(np.finfo(np.float64).eps)
-"""A probability below it counts as this much, else one row could make a log loss infinite."""
+"""Smaller probabilities are replaced by this one in the log-loss."""
 
 RATES = ("error", "balanced error")
-"""Metrics that are fractions of rows, shown in percent."""
+"""Metrics shown in percent."""
 
 N_RESAMPLES = 100
-"""Bootstrap samples behind the standard error of a metric that is no mean over rows."""
+"""Bootstrap samples for the standard error of a metric that is not a mean over rows."""
 
 
 class Predictions(NamedTuple):
-    """What a method said of some rows."""
+    """Predictions for some rows."""
 
-    labels: Codes | None  # the class it chose, by its position; None for regression
+    labels: Codes | None  # codes of the predicted classes; None for regression
     values: Floats  # [n, K] probabilities, or [n] numbers
-    sure: bool  # the probabilities are its own or calibrated, not made of its scores or choice
+    has_probabilities: bool  # whether the probabilities are not derived from scores or labels
 
     def of(self, rows: Any) -> Predictions:
-        return Predictions(None if self.labels is None else self.labels[rows], self.values[rows], self.sure)
+        return Predictions(
+            None if self.labels is None else self.labels[rows], self.values[rows], self.has_probabilities
+        )
 
 
 Metric = Callable[[NDArray[Any], Predictions, Floats], float]
 
 
 def predictions_of(model: Any, X: Any, classes: NDArray[Any] | None, predicted: NDArray[Any]) -> Predictions:
-    """What the model says of X, where it `predicted` these; a class it never saw has the probability 0."""
+    """Predictions of a model for X, with the labels `predicted`; classes unknown to it have probability 0."""
     if classes is None:
-        return Predictions(None, np.asarray(predicted, np.float64), sure=True)
+        return Predictions(None, np.asarray(predicted, np.float64), has_probabilities=True)
     labels = np.searchsorted(classes, predicted)
     values = np.zeros((labels.size, classes.size))
     values[:, np.searchsorted(classes, model.classes_)] = raw_probabilities(model, X)
-    return Predictions(labels, values, sure=hasattr(model, "predict_proba"))
+    return Predictions(labels, values, has_probabilities=hasattr(model, "predict_proba"))
 
 
 # --- losses of single rows, and metrics that are their means ----------------------------------------------------------
 
 
-def _error(truth: Codes, said: Predictions) -> Floats:
-    return (said.labels != truth).astype(np.float64)
+def _error(truth: Codes, predictions: Predictions) -> Floats:
+    return (predictions.labels != truth).astype(np.float64)
 
 
-def log_losses(truth: Codes, said: Predictions) -> Floats:
+def log_losses(truth: Codes, predictions: Predictions) -> Floats:
     """Log-loss of every row."""
-    return stats.log_losses(said.values / said.values.sum(axis=1, keepdims=True), truth, floor=SMALLEST)
+    return stats.log_losses(predictions.values / predictions.values.sum(axis=1, keepdims=True), truth, floor=SMALLEST)
 
 
-def _brier(truth: Codes, said: Predictions) -> Floats:
-    wanted = np.zeros_like(said.values)
+def _brier(truth: Codes, predictions: Predictions) -> Floats:
+    wanted = np.zeros_like(predictions.values)
     wanted[np.arange(truth.size), truth] = 1.0
-    return np.sum((said.values - wanted) ** 2, axis=1)
+    return np.sum((predictions.values - wanted) ** 2, axis=1)
 
 
-def _square(truth: Floats, said: Predictions) -> Floats:
-    return (said.values - truth) ** 2
+def _square(truth: Floats, predictions: Predictions) -> Floats:
+    return (predictions.values - truth) ** 2
 
 
-def _absolute(truth: Floats, said: Predictions) -> Floats:
-    return np.abs(said.values - truth)
+def _absolute(truth: Floats, predictions: Predictions) -> Floats:
+    return np.abs(predictions.values - truth)
 
 
 ROW_LOSSES: dict[str, Callable[[Any, Predictions], Floats]] = {
@@ -93,61 +95,64 @@ ROW_LOSSES: dict[str, Callable[[Any, Predictions], Floats]] = {
 }
 
 
-# --- metrics that are no means ----------------------------------------------------------------------------------------
+# --- other metrics ----------------------------------------------------------------------------------------------------
 
 
-def _balanced_error(truth: Codes, said: Predictions, weight: Floats) -> float:
+def _balanced_error(truth: Codes, predictions: Predictions, weight: Floats) -> float:
     """Mean over the classes of the error within each."""
     total = np.bincount(truth, weight)
-    wrong = np.bincount(truth, weight * (said.labels != truth), total.size)
+    wrong = np.bincount(truth, weight * (predictions.labels != truth), total.size)
     return float(np.mean(wrong[total > 0] / total[total > 0]))
 
 
-def _one_minus_auc(truth: Codes, said: Predictions, weight: Floats) -> float:
-    """The chance that a row of the second class is ranked below one of the first; the mean of every class against the
-    rest for more than two."""
-    return _per_class(lambda is_one, p: float(roc_auc_score(is_one, p, sample_weight=weight)), truth, said)
+def _one_minus_auc(truth: Codes, predictions: Predictions, weight: Floats) -> float:
+    """1 - AUC of the second class; the mean over one class against the rest for more than two."""
+    return _per_class(lambda is_one, p: float(roc_auc_score(is_one, p, sample_weight=weight)), truth, predictions)
 
 
-def _one_minus_average_precision(truth: Codes, said: Predictions, weight: Floats) -> float:
-    return _per_class(lambda is_one, p: float(average_precision_score(is_one, p, sample_weight=weight)), truth, said)
+def _one_minus_average_precision(truth: Codes, predictions: Predictions, weight: Floats) -> float:
+    return _per_class(
+        lambda is_one, p: float(average_precision_score(is_one, p, sample_weight=weight)), truth, predictions
+    )
 
 
-def _per_class(score: Callable[[NDArray[np.bool_], Floats], float], truth: Codes, said: Predictions) -> float:
-    """1 - the score of the second of two classes, or the mean over all of more."""
-    n_classes = said.values.shape[1]
-    there = [k for k in ([1] if n_classes == 2 else range(n_classes)) if 0 < np.count_nonzero(truth == k) < truth.size]
-    if not there:
+def _per_class(score: Callable[[NDArray[np.bool_], Floats], float], truth: Codes, predictions: Predictions) -> float:
+    """1 - the score of the second of two classes, or of the mean over more classes."""
+    n_classes = predictions.values.shape[1]
+    present = [
+        k for k in ([1] if n_classes == 2 else range(n_classes)) if 0 < np.count_nonzero(truth == k) < truth.size
+    ]
+    if not present:
         return np.nan
-    return 1.0 - float(np.mean([score(truth == k, said.values[:, k]) for k in there]))
+    return 1.0 - float(np.mean([score(truth == k, predictions.values[:, k]) for k in present]))
 
 
-def _one_minus_f1(truth: Codes, said: Predictions, weight: Floats) -> float:
-    """Of the second of two classes; the mean over the classes for more."""
-    return _f1(truth, said, weight, "binary" if said.values.shape[1] == 2 else "macro")
+def _one_minus_f1(truth: Codes, predictions: Predictions, weight: Floats) -> float:
+    """1 - F1 of the second of two classes, or of the mean over more classes."""
+    return _f1(truth, predictions, weight, "binary" if predictions.values.shape[1] == 2 else "macro")
 
 
-def _one_minus_f1_macro(truth: Codes, said: Predictions, weight: Floats) -> float:
-    return _f1(truth, said, weight, "macro")
+def _one_minus_f1_macro(truth: Codes, predictions: Predictions, weight: Floats) -> float:
+    return _f1(truth, predictions, weight, "macro")
 
 
-def _one_minus_f1_weighted(truth: Codes, said: Predictions, weight: Floats) -> float:
-    return _f1(truth, said, weight, "weighted")
+def _one_minus_f1_weighted(truth: Codes, predictions: Predictions, weight: Floats) -> float:
+    return _f1(truth, predictions, weight, "weighted")
 
 
-def _f1(truth: Codes, said: Predictions, weight: Floats, average: Any) -> float:
-    score: Any = f1_score  # its stubs take zero_division for a string
-    return 1.0 - float(score(truth, said.labels, average=average, sample_weight=weight, zero_division=0.0))
+def _f1(truth: Codes, predictions: Predictions, weight: Floats, average: Any) -> float:
+    score: Any = f1_score  # its stubs declare zero_division as a string
+    return 1.0 - float(score(truth, predictions.labels, average=average, sample_weight=weight, zero_division=0.0))
 
 
-def _one_minus_mcc(truth: Codes, said: Predictions, weight: Floats) -> float:
-    return 1.0 - float(matthews_corrcoef(truth, said.labels, sample_weight=weight))
+def _one_minus_mcc(truth: Codes, predictions: Predictions, weight: Floats) -> float:
+    return 1.0 - float(matthews_corrcoef(truth, predictions.labels, sample_weight=weight))
 
 
-def _unexplained(truth: Floats, said: Predictions, weight: Floats) -> float:
-    """1 - R^2: the mean square error in units of the variance."""
+def _unexplained(truth: Floats, predictions: Predictions, weight: Floats) -> float:
+    """1 - R^2: the mean squared error divided by the variance."""
     variance = np.average((truth - np.average(truth, weights=weight)) ** 2, weights=weight)
-    return float(np.average(_square(truth, said), weights=weight) / variance) if variance > 0 else np.nan
+    return float(np.average(_square(truth, predictions), weights=weight) / variance) if variance > 0 else np.nan
 
 
 OTHER_METRICS: dict[str, Metric] = {
@@ -212,7 +217,7 @@ ALIASES = {
     "r2": "1 - r2",
     "r2 score": "1 - r2",
 }
-"""Usual names of the metrics, and the losses they are taken as."""
+"""Usual names of metrics and the losses they are converted to."""
 
 
 def metric_names(task: Task) -> tuple[str, ...]:
@@ -225,7 +230,7 @@ def metric_names(task: Task) -> tuple[str, ...]:
 
 
 def find_metric(name: str, task: Task) -> str:
-    """The loss that a metric of this name is taken as; a ValueError with near names where there is none.
+    """The loss of a metric of this name; raises a ValueError with similar names if there is none.
 
     >>> find_metric("roc_auc", "classification"), find_metric("accuracy", "classification")
     ('1 - auc', 'error')
@@ -233,46 +238,45 @@ def find_metric(name: str, task: Task) -> str:
     losses = (*SHOWN[task], *ON_REQUEST[task])
     if name == "auto":
         return losses[0]
-    known = {_plain(loss): loss for loss in losses} | {
-        _plain(alias): loss for alias, loss in ALIASES.items() if loss in losses
-    }
-    if _plain(name) in known:
-        return known[_plain(name)]
+    by_name = {_plain(loss): loss for loss in losses}
+    by_name |= {_plain(alias): loss for alias, loss in ALIASES.items() if loss in losses}
+    if _plain(name) in by_name:
+        return by_name[_plain(name)]
     usual = {loss: loss for loss in losses} | {alias.replace(" ", "_"): loss for alias, loss in ALIASES.items()}
     usual = {shown: loss for shown, loss in usual.items() if loss in losses}
     near = get_close_matches(name.lower(), list(usual), n=3, cutoff=0.6)
-    advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(usual)}."
+    advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Available: {', '.join(usual)}."
     raise ValueError(f"No metric {name!r} for {task}. {advice}")
 
 
 def _plain(name: str) -> str:
-    """Case, spaces, "-" and "_" do not matter."""
+    """Letters and digits in lower case."""
     return "".join(character for character in name.lower() if character.isalnum())
 
 
-def loss_of(metric: str, truth: NDArray[Any], said: Predictions, weight: Floats) -> float:
-    """One metric of the answers, nan where it cannot be told."""
+def loss_of(metric: str, truth: NDArray[Any], predictions: Predictions, weight: Floats) -> float:
+    """Value of a metric, nan if it is undefined."""
     if metric in OTHER_METRICS:
-        return OTHER_METRICS[metric](truth, said, weight)
-    mean = float(np.average(ROW_LOSSES[metric](truth, said), weights=weight))
+        return OTHER_METRICS[metric](truth, predictions, weight)
+    mean = float(np.average(ROW_LOSSES[metric](truth, predictions), weights=weight))
     return float(np.sqrt(mean)) if metric == "rmse" else mean
 
 
 def standard_error(
-    metric: str, truth: NDArray[Any], said: Predictions, weight: Floats, groups: Codes, seed: int
+    metric: str, truth: NDArray[Any], predictions: Predictions, weight: Floats, groups: Codes, seed: int
 ) -> float:
     """Standard error of `loss_of` over rows of these groups (rows of one group are not independent)."""
     n_groups = int(groups.max()) + 1
     if n_groups < 2:
         return np.nan
     if metric in OTHER_METRICS:
-        return _bootstrapped(metric, truth, said, weight, groups, seed)
-    mean, stderr = grouped_mean(ROW_LOSSES[metric](truth, said), weight, groups)
+        return _bootstrapped(metric, truth, predictions, weight, groups, seed)
+    mean, stderr = grouped_mean(ROW_LOSSES[metric](truth, predictions), weight, groups)
     return stderr / max(2.0 * float(np.sqrt(mean)), np.finfo(np.float64).tiny) if metric == "rmse" else stderr
 
 
 def _bootstrapped(
-    metric: str, truth: NDArray[Any], said: Predictions, weight: Floats, groups: Codes, seed: int
+    metric: str, truth: NDArray[Any], predictions: Predictions, weight: Floats, groups: Codes, seed: int
 ) -> float:
     rng = np.random.default_rng(seed)
     n_groups = int(groups.max()) + 1
@@ -280,7 +284,7 @@ def _bootstrapped(
     for _ in range(N_RESAMPLES):
         counts = np.bincount(rng.integers(0, n_groups, n_groups), minlength=n_groups)[groups]
         rows = np.flatnonzero(counts)
-        result.append(loss_of(metric, truth[rows], said.of(rows), weight[rows] * counts[rows]))
+        result.append(loss_of(metric, truth[rows], predictions.of(rows), weight[rows] * counts[rows]))
     return float(np.nanstd(result, ddof=1)) if np.isfinite(result).sum() > 1 else np.nan
 
 

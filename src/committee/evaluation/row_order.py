@@ -1,8 +1,8 @@
-"""May the rows of a table be shuffled? Time order and repeated entities, found, explained and made into folds.
+"""Detection of time order and repeated entities, and the folds that follow from them.
 
-Validation on shuffled rows assumes that new rows will resemble the old ones as these resemble each other. Rows in time
-order and several rows of one patient break that: the error by shuffled folds is too small, often by a factor.
-`find_row_order` looks for both (`evaluation/_time_order.py`, `evaluation/_repeated_entities.py`).
+Validation on shuffled rows assumes that rows are exchangeable. With rows in time order, or several rows of one patient,
+the error on shuffled folds is too small. `find_row_order` looks for both (`evaluation/_time_order.py`,
+`evaluation/_repeated_entities.py`).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from committee.evaluation._row_splits import RowSplit, split_rows
 from committee.evaluation._time_order import TimeEvidence, find_time_order
 
 TIME_BLOCKS = 10
-"""Blocks of neighbouring rows in time that count as independent of each other."""
+"""Blocks of neighbouring rows in time that are treated as independent."""
 
 
 class RowOrder(NamedTuple):
-    """What was found about the rows of a table, and what follows for the folds."""
+    """Time order or groups found in a table."""
 
     kind: Literal["exchangeable", "time", "groups", "doubtful time", "doubtful groups"]
-    columns: tuple[str, ...] = ()  # that tell the times or groups; none where the order of the rows does
+    columns: tuple[str, ...] = ()  # with the times or groups; none for the order of the rows
     values: Floats | None = None  # [n] times or groups
     autocorrelation: float = np.nan  # of the residuals in time order
     p_value: float = np.nan
-    increase: float = np.nan  # of the root mean square error on later rows or new entities, as a factor
+    increase: float = np.nan  # factor of the root mean squared error on later rows or new entities
     n_groups: int = 0
 
     @property
@@ -42,8 +42,8 @@ class RowOrder(NamedTuple):
     def groups(self) -> Floats | None:
         return self.values if self.kind == "groups" else None
 
-    def as_plan(self) -> dict[str, Any]:
-        """Plain values for a record of what was run."""
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for the settings of a comparison."""
         return {
             "kind": self.kind, "columns": list(self.columns), "autocorrelation": _plain(self.autocorrelation),
             "p_value": _plain(self.p_value), "error_increase": _plain(self.increase),
@@ -51,7 +51,7 @@ class RowOrder(NamedTuple):
 
 
 def find_row_order(X: Any, y: NDArray[Any], *, is_classes: bool, seed: int = 0) -> RowOrder:
-    """Look for time order and repeated entities; `y` holds the positions of the classes, or numbers.
+    """Look for time order and repeated entities; `y` has class codes or numbers.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 3))
@@ -64,7 +64,7 @@ def find_row_order(X: Any, y: NDArray[Any], *, is_classes: bool, seed: int = 0) 
 
 
 def order_of_columns(columns: tuple[PlainColumn, ...], y: NDArray[Any], *, is_classes: bool, seed: int = 0) -> RowOrder:
-    """`find_row_order` of columns that were read already. A calendar goes before entities, these before row order."""
+    """`find_row_order` of columns; a calendar has priority over entities, and these over the order of the rows."""
     target = robust_target(y, is_classes)
     by_time = find_time_order(columns, target, is_classes, seed)
     if by_time.verdict == "time" and by_time.columns:
@@ -78,27 +78,27 @@ def order_of_columns(columns: tuple[PlainColumn, ...], y: NDArray[Any], *, is_cl
 
 
 class Folding(NamedTuple):
-    """The split of the rows with what it was made from."""
+    """A split of the rows with its groups and times."""
 
     split: RowSplit
     groups: Any
     times: Any
-    order: RowOrder | None  # None where nothing was looked for
+    order: RowOrder | None  # None if it was not looked for
 
 
 def fold_rows(
     X: Any, y: NDArray[Any], *, is_classes: bool, cv: int, held_out: float, groups: Any, times: Any, seed: int
 ) -> Folding:
-    """`split_rows` by the groups or times given, or by those that are found where both or one are "auto".
+    """`split_rows` by the groups or times given, or by those that are found if they are "auto".
 
-    time="row order" takes the rows as they stand; a `RowOrder` is taken as it was found. Where too few rows or classes
-    come before the first validation rows for a split forward in time, the rows are shuffled.
+    `times` may be "row order" or a `RowOrder`. If there are too few rows or classes for a split that was found, the
+    rows are shuffled.
     """
     codes = y.astype(np.int64) if is_classes else None
     if isinstance(times, str) and times == "row order":
         times = np.arange(y.size)
-    known = times if isinstance(times, RowOrder) else None
-    is_auto = known is not None or _is_auto(times, "time"), known is not None or _is_auto(groups, "groups")
+    given = times if isinstance(times, RowOrder) else None
+    is_auto = given is not None or _is_auto(times, "time"), given is not None or _is_auto(groups, "groups")
     times, groups = None if is_auto[0] else times, None if is_auto[1] else groups
 
     def split(of_groups: Any, of_times: Any) -> RowSplit:
@@ -106,11 +106,11 @@ def fold_rows(
 
     if not any(is_auto) or times is not None or groups is not None:
         return Folding(split(groups, times), groups, times, None)
-    result = known or find_row_order(X, y, is_classes=is_classes, seed=seed)
+    result = given or find_row_order(X, y, is_classes=is_classes, seed=seed)
     result = result if is_auto["groups" in result.kind] else RowOrder("exchangeable")
     try:
         made = split(result.groups, result.times)
-        if _can_learn(made, codes):
+        if _has_two_classes(made, codes):
             return Folding(made, result.groups, result.times, result)
     except ValueError:  # too few groups or times for so many folds
         pass
@@ -118,7 +118,7 @@ def fold_rows(
 
 
 def dependent_rows(folding: Folding, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Codes of rows that a standard error must not take for independent: groups, or blocks of neighbours in time."""
+    """Codes of dependent rows, for standard errors: groups, or blocks of neighbours in time."""
     labels: NDArray[Any] = np.arange(rows.size)
     if folding.groups is not None:
         labels = np.asarray(folding.groups)[rows]
@@ -137,8 +137,8 @@ def _is_auto(given: Any, what: str) -> bool:
     return True
 
 
-def _can_learn(split: RowSplit, codes: NDArray[np.int64] | None) -> bool:
-    """Whether every fold has rows of two classes to learn from."""
+def _has_two_classes(split: RowSplit, codes: NDArray[np.int64] | None) -> bool:
+    """Whether the training rows of every fold have at least two classes."""
     return codes is None or all(np.unique(codes[split.train_of(k)]).size > 1 for k in range(split.n_folds))
 
 
@@ -155,7 +155,7 @@ def _of_time(result: TimeEvidence) -> RowOrder:
 def _of_entities(result: EntityEvidence) -> RowOrder:
     kind = "groups" if result.verdict == "groups" else "doubtful groups"
     assert result.groups is not None
-    is_missing = np.isnan(result.groups)  # nobody knows that rows without a value belong together
+    is_missing = np.isnan(result.groups)  # rows without a value are groups of their own
     groups = np.where(is_missing, np.nanmax(result.groups) + np.cumsum(is_missing), result.groups)
     return RowOrder(kind, result.columns, groups, increase=_ratio(result.increase), n_groups=result.n_groups)
 
@@ -168,11 +168,11 @@ def _plain(value: float) -> float | None:
     return round(value, 6) if np.isfinite(value) else None
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- messages ---------------------------------------------------------------------------------------------------------
 
 
 class Switches(NamedTuple):
-    """What a user does for another validation."""
+    """How to choose another validation."""
 
     shuffle: str = "pass time=None and groups=None"
     by_time: str = 'pass time="row order"'
@@ -180,7 +180,7 @@ class Switches(NamedTuple):
 
 
 def explain_order(result: RowOrder, switches: Switches = Switches()) -> str:  # noqa: B008 - it is immutable
-    """What was found, what is done about it, and how to change it, in a few sentences; "" where there is nothing."""
+    """What was found, how it is handled, and how to change that; "" if nothing was found."""
     names = ", ".join(map(repr, result.columns))
     switch_off = switches.shuffle
     if result.kind == "time":
@@ -190,22 +190,22 @@ def explain_order(result: RowOrder, switches: Switches = Switches()) -> str:  # 
         )
     if result.kind == "groups":
         return (
-            f"{names} {'has' if len(result.columns) == 1 else 'together have'} {result.n_groups} values that repeat, "
-            f"and rows that share one resemble each other: the error on new values is {result.increase:.1f} times that "
-            f"on shuffled rows. Rows of one value are kept together in validation, so the reported error is that on "
-            f"new values. If you will predict for known values only, {switch_off}."
+            f"{names} {'has' if len(result.columns) == 1 else 'together have'} {result.n_groups} repeated values, and "
+            f"rows of one value are similar: the error on new values is {result.increase:.1f} times that on shuffled "
+            "rows. Rows of one value are kept together in validation, so the reported error is that on new values. For "
+            f"predictions on the same values only, {switch_off}."
         )
     if result.kind == "doubtful time":
         return (
-            f"Neighbouring rows resemble each other beyond what the columns tell ({_time_evidence(result)}). The rows "
-            f"are shuffled: the reported error holds for new rows from among these. If the rows are in time order and "
-            f"later rows are to be predicted, it is too small: {switches.by_time}."
+            f"Residuals of neighbouring rows are correlated ({_time_evidence(result)}). The rows are shuffled: the "
+            "reported error is that on new rows among these. If the rows are in time order and later rows are to be "
+            f"predicted, it is too small: {switches.by_time}."
         )
     if result.kind == "doubtful groups":
         return (
-            f"Rows that share a value of {names} resemble each other: the error on new values of it is "
-            f"{result.increase:.1f} times that on shuffled rows. The rows are shuffled: the reported error holds for "
-            f"known values. If rows with new values are to be predicted, {switches.by_group}."
+            f"Rows with the same value of {names} are similar: the error on new values is {result.increase:.1f} times "
+            "that on shuffled rows. The rows are shuffled: the reported error is that on the same values. If rows with "
+            f"new values are to be predicted, {switches.by_group}."
         )
     return ""
 

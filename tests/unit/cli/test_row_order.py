@@ -71,7 +71,7 @@ def test_entities_are_kept_together_and_are_no_feature(tmp_path):
     path = tmp_path / "visits.csv"
     X.with_columns(pl.format("P{}", "patient_id").alias("patient_id"), y=y).write_csv(path)
     said, result = fitted(path, tmp_path)
-    assert "'patient_id' has 60 values that repeat" in said
+    assert "'patient_id' has 60 repeated values" in said
     assert result["settings"]["folds"] == "by group"
     assert result["table"]["features"] == ["age", "dose"]
     new = tmp_path / "new.csv"

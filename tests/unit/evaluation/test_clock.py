@@ -27,7 +27,7 @@ def test_the_bell_ends_the_block_and_leaves_no_timer():
 
 
 def test_a_lost_stroke_is_followed_by_another(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(clock, "AGAIN", 0.05)
+    monkeypatch.setattr(clock, "REPEAT", 0.05)
 
     def deaf() -> None:
         try:

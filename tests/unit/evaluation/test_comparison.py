@@ -240,7 +240,9 @@ def test_time_is_compared_without_a_look_ahead():
 
 def test_metrics_of_a_small_table_by_hand():
     truth = np.array([0, 1, 1, 0])
-    said = Predictions(np.array([0, 1, 0, 0]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]]), sure=True)
+    said = Predictions(
+        np.array([0, 1, 0, 0]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]]), has_probabilities=True
+    )
     one = np.ones(4)
     assert loss_of("error", truth, said, one) == 0.25
     assert loss_of("error", truth, said, np.array([1.0, 1.0, 4.0, 2.0])) == 0.5
@@ -248,7 +250,7 @@ def test_metrics_of_a_small_table_by_hand():
     assert loss_of("balanced error", truth, said, one) == 0.25
     assert loss_of("brier score", truth, said, one) == pytest.approx(2 * (0.01 + 0.04 + 0.36 + 0.09) / 4)
     assert loss_of("1 - auc", truth, said, one) == 0.0
-    numbers = Predictions(None, np.array([1.0, 2.0, 5.0, 4.0]), sure=True)
+    numbers = Predictions(None, np.array([1.0, 2.0, 5.0, 4.0]), has_probabilities=True)
     target = np.array([1.0, 2.0, 3.0, 4.0])
     assert loss_of("rmse", target, numbers, one) == 1.0
     assert loss_of("mae", target, numbers, one) == 0.5
@@ -260,7 +262,7 @@ def test_standard_errors_agree_with_a_bootstrap(metric: str):
     rng = np.random.default_rng(0)
     share = rng.random(400)
     truth = (rng.random(400) < share).astype(int)
-    said = Predictions((share > 0.5).astype(int), np.stack([1 - share, share], axis=1), sure=True)
+    said = Predictions((share > 0.5).astype(int), np.stack([1 - share, share], axis=1), has_probabilities=True)
     one, rows = np.ones(400), np.arange(400)
     found = standard_error(metric, truth, said, one, rows, 0)
     draws = rng.integers(0, 400, (200, 400))
@@ -272,7 +274,7 @@ def test_standard_error_counts_groups_not_rows():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(50), 8)
     wrong = np.repeat(rng.random(50) < 0.3, 8).astype(int)
-    said = Predictions(wrong, np.stack([1 - wrong, wrong], axis=1).astype(float), sure=True)
+    said = Predictions(wrong, np.stack([1 - wrong, wrong], axis=1).astype(float), has_probabilities=True)
     truth, one = np.zeros(400, int), np.ones(400)
     by_row = standard_error("error", truth, said, one, np.arange(400), 0)
     assert standard_error("error", truth, said, one, groups, 0) == pytest.approx(by_row * np.sqrt(8), rel=0.02)
@@ -287,7 +289,7 @@ def test_tasks_are_guessed():
 def test_names_are_found_whatever_their_case():
     assert find_name("Random_Forest", ["random forest"], "method") == "random forest"
     assert list(pick({"a b": 1, "c": 2}, "all")) == ["a b", "c"]
-    with pytest.raises(ValueError, match="There are: tree"):
+    with pytest.raises(ValueError, match="Available: tree"):
         find_name("zzz", ["tree"], "method")
 
 

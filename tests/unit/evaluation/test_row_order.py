@@ -243,7 +243,7 @@ def test_rows_in_their_order_on_request():
 
 def test_patients_are_kept_together():
     X, y = visits()
-    with pytest.warns(UserWarning, match="'patient_id' has 60 values that repeat"):
+    with pytest.warns(UserWarning, match="'patient_id' has 60 repeated values"):
         result, _ = compare(X, y, methods=QUICK)
     assert result.settings["folds"] == "by group"
     patient = X["patient_id"].to_numpy()

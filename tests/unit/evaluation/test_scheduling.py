@@ -176,7 +176,7 @@ def test_a_last_fit_that_does_not_fit_leaves_the_model_that_was_evaluated():
     n_compared = round(0.8 * N)
     found, model = run({"one": Sleeper("one", 1.0, 1.0, cliff=n_compared)}, 60.0)
     assert model.n_rows_ == n_compared
-    assert "no time to fit it once more" in found.model_note
+    assert "no time to fit it on all rows" in found.model_note
     assert TIME.now <= 1.1 * 60.0
 
 
@@ -211,7 +211,7 @@ def test_last_fits_are_told_with_a_forecast():
     assert [note for note, _ in told] == [
         "without the held-out rows, to evaluate it on them",
         "on all rows",
-        "on half of the rows, to estimate what more rows gain",
+        "on half of the rows, for the learning curve",
     ]
     assert told[1][1] == pytest.approx(0.1 * N / 1000.0)
 
