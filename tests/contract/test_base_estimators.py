@@ -156,7 +156,7 @@ def test_missing_values_raise_where_the_base_estimator_does_not_accept_them(cls:
         model.predict(changed(nan))
 
 
-@every(except_for(ENSEMBLES, among("RestartClassifier")))  # its methods are those of the parameter
+@every(ENSEMBLES)
 def test_a_base_estimator_set_after_the_fit_changes_nothing(cls: type[Any]) -> None:
     rows = changed(nan) if cls in MISSING_VALUES else X
     model = make(cls).fit(rows, target_of(cls))

@@ -52,11 +52,11 @@ def weighted_error(member: Any, X: Any, y: NDArray[Any], weight: Floats | None) 
 
 
 def _has_scores(self: RestartClassifier) -> bool:
-    return self.combine == "best" and hasattr(self.base(), "decision_function")
+    return self.combine == "best" and hasattr(getattr(self, "best_", self.base()), "decision_function")
 
 
 def _has_probabilities(self: RestartClassifier) -> bool:
-    return self.combine == "vote" or hasattr(self.base(), "predict_proba")
+    return self.combine == "vote" or hasattr(getattr(self, "best_", self.base()), "predict_proba")
 
 
 class RestartClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
