@@ -1,4 +1,4 @@
-"""Scores of answers that were given already."""
+"""Scores of given predictions."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from committee.ensemble.oob_scorers import score_predictions
 RNG = np.random.default_rng(0)
 CODES = RNG.integers(0, 2, 50)
 CLASSES = np.array(["no", "yes"])
-SHARE = np.clip(0.5 * CODES + RNG.uniform(0.0, 0.6, 50), 0.0, 1.0)
-SHARES = np.column_stack([1.0 - SHARE, SHARE])
+SECOND = np.clip(0.5 * CODES + RNG.uniform(0.0, 0.6, 50), 0.0, 1.0)
+PROBABILITIES = np.column_stack([1.0 - SECOND, SECOND])
 LABELS = CLASSES[CODES]
 WEIGHT = RNG.uniform(1.0, 2.0, 50)
 
 
 @pytest.mark.parametrize("weight", [np.full(50, 2.0), WEIGHT], ids=["equal", "different"])
-def test_names_and_the_usual_scores(weight: np.ndarray):
-    predicted = CLASSES[SHARES.argmax(axis=1)]
+def test_names_and_default_scores(weight: np.ndarray):
+    predicted = CLASSES[PROBABILITIES.argmax(axis=1)]
     for how in (True, "auto", "accuracy"):
         expected = accuracy_score(LABELS, predicted, sample_weight=weight)
-        assert score_predictions(how, SHARES, CLASSES, LABELS, weight) == pytest.approx(expected)
-    expected = roc_auc_score(CODES, SHARE, sample_weight=weight)
-    assert score_predictions("roc_auc", SHARES, CLASSES, LABELS, weight) == pytest.approx(expected)
-    numbers = SHARE[:, np.newaxis]
-    expected = r2_score(CODES, SHARE, sample_weight=weight)
-    assert score_predictions(True, numbers, None, CODES, weight) == pytest.approx(expected)
+        assert score_predictions(how, PROBABILITIES, CLASSES, LABELS, weight) == pytest.approx(expected)
+    expected = roc_auc_score(CODES, SECOND, sample_weight=weight)
+    assert score_predictions("roc_auc", PROBABILITIES, CLASSES, LABELS, weight) == pytest.approx(expected)
+    values = SECOND[:, np.newaxis]
+    expected = r2_score(CODES, SECOND, sample_weight=weight)
+    assert score_predictions(True, values, None, CODES, weight) == pytest.approx(expected)
 
 
 def test_functions_hear_of_weights_if_they_ask_and_weights_differ():
@@ -43,9 +43,11 @@ def test_functions_hear_of_weights_if_they_ask_and_weights_differ():
         return float(np.mean(truth == predictions))
 
     for weight in (WEIGHT, np.ones(50)):
-        assert score_predictions(with_weights, SHARES, CLASSES, LABELS, weight) == 0.25
+        assert score_predictions(with_weights, PROBABILITIES, CLASSES, LABELS, weight) == 0.25
     assert heard == [True, False]
-    assert score_predictions(without, SHARES, CLASSES, LABELS, WEIGHT) == np.mean(CODES == SHARES.argmax(axis=1))
+    assert score_predictions(without, PROBABILITIES, CLASSES, LABELS, WEIGHT) == np.mean(
+        CODES == PROBABILITIES.argmax(axis=1)
+    )
 
 
 def test_r2_of_one_row_is_not_defined():
