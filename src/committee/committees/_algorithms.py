@@ -67,7 +67,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "support vector machine": Algorithm(
         ("committee.svm.svc", "SVC"), ("committee.svm.svr", "SVR"), "folds", has_values=True
     ),
-    "landmark machine": Algorithm(
+    "Nystroem SVM": Algorithm(
         ("committee.svm.nystroem_svm", "NystroemSVC"), ("committee.svm.nystroem_svm", "NystroemSVR"), "folds",
         has_values=True,
     ),

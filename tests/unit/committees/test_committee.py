@@ -445,11 +445,11 @@ def test_trees_come_first_where_most_columns_are_categories_or_rows_are_many() -
     from committee.committees._plan import Facts, candidates
 
     usual = [member.name for member in candidates(Facts(1_000, 10, 2, 0))]
-    assert usual.index("laplacian machine") < usual.index("random forest")
+    assert usual.index("laplacian SVM") < usual.index("random forest")
     for facts in (Facts(1_000, 10, 2, 8), Facts(20_000, 10, 2, 0)):
         names = [member.name for member in candidates(facts)]
         assert sorted(names) == sorted(usual)
-        assert names.index("random forest") < names.index("linear model") < names.index("laplacian machine")
+        assert names.index("random forest") < names.index("linear model") < names.index("laplacian SVM")
 
 
 def test_given_splits_are_those_of_the_out_of_fold_predictions():

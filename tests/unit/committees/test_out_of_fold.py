@@ -78,7 +78,7 @@ ALGORITHMS = [
     ("extra trees", "codes", {"n_estimators": 30}),
     ("AdaBoost", "codes", {"n_estimators": 5}),
     ("support vector machine", "scaled", {}),
-    ("landmark machine", "ranked", {"n_landmarks": 20}),
+    ("Nystroem SVM", "ranked", {"n_landmarks": 20}),
     ("linear model", "landmarks", {}),
     ("mixture of experts", "scaled", {"n_experts": 2, "n_restarts": 1, "max_iter": 20}),
 ]
