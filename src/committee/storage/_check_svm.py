@@ -1,6 +1,6 @@
-"""Support vector machines and mixtures of experts from a file: do the sizes of their arrays agree?
+"""Checks of support vector machines and mixtures of experts from a file: sizes of their arrays.
 
-Kernels trust them. What only NumPy works on is not looked at here: NumPy says itself what does not fit.
+Kernels trust them. Parts that only NumPy uses are not checked here.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ DEEPEST, MAX_LEAVES = 40, 1 << 24
 
 
 def check_expansion(expansion: Any, n_features: int) -> None:
-    """Support vectors of a table of so many columns."""
+    """Check the support vectors of a table with `n_features` columns."""
     check_points(expansion.kernel, expansion.points, n_features)
     n, coef, offset = len(expansion.points.place), expansion.coef, expansion.offset
     need(offset.ndim == 1 and coef.shape == (n, offset.size), "support vectors and coefficients differ in number")
 
 
 def check_points(kernel: Any, points: Any, d: int) -> None:
-    """Points as this kernel reads them."""
+    """Check the points of a kernel."""
     n, values, halves = points.place.size, points.values, points.halves
     need(points.place.ndim == 1 and values.ndim == 2 and len(values) == n, "support vectors are not what they must be")
     need(values.dtype in (np.float32, np.float64), "support vectors are no numbers")
@@ -46,7 +46,7 @@ def check_points(kernel: Any, points: Any, d: int) -> None:
 
 
 def check_landmarks(mapping: Any) -> None:
-    """Landmarks as points, and the map of their kernel values."""
+    """Check landmarks and the map of their kernel values."""
     landmarks, points = mapping.landmarks, mapping.points
     need(landmarks.ndim == 2 and points.place.size == len(landmarks) > 0, "landmarks are not what they must be")
     check_points(mapping.kernel, points, landmarks.shape[1])
@@ -55,7 +55,7 @@ def check_landmarks(mapping: Any) -> None:
 
 
 def check_representation(result: Any) -> None:
-    """The columns that it makes are those of its landmarks."""
+    """Its columns must be those of its landmarks."""
     if result.landmarks is not None:
         n_columns = 0 if result.encoder is None else result.encoder.n_columns
         need(max(n_columns, 1) == result.landmarks.landmarks.shape[1], "landmarks have other columns than their table")
@@ -72,13 +72,13 @@ def _check_kernel(kernel: Any, has_halves: bool, d: int) -> None:
 
 
 def check_fitted_mixture(fitted: Any) -> None:
-    """The gate and the experts count the same experts, and read the columns of their designs."""
+    """The gate and the experts must have the same number of experts and the columns of their designs."""
     n_gated = _gated(fitted.mixture.gate, fitted.gate, fitted.view.gate_design.source.size + 1)
     n_experts = _experts(fitted.experts, fitted.view.design.source.size)
     need(n_gated == n_experts > 0, "the gate and the experts of a mixture differ in number")
     n_classes = getattr(fitted.mixture.experts, "n_classes", None)
     if n_classes is not None and isinstance(fitted.experts, np.ndarray):
-        need(fitted.experts.shape[1:-1] == (n_classes,), "the experts of a mixture know other classes than it says")
+        need(fitted.experts.shape[1:-1] == (n_classes,), "the experts of a mixture have other classes")
 
 
 def _gated(gate: Any, params: Any, p: int) -> int:
@@ -103,7 +103,7 @@ def _tree_of_gates(gate: Any, shape: tuple[int, ...], p: int) -> int:
 
 
 def _experts(params: Any, p: int) -> int:
-    """How many experts these parameters are of: an array or a tuple of arrays that begin with their number."""
+    """Number of experts of these parameters, the first dimension of an array or of a tuple of arrays."""
     if hasattr(params, "members"):  # estimators, which have been checked by themselves
         return len(params.members)
     arrays = [params] if isinstance(params, np.ndarray) else list(params)

@@ -1,4 +1,4 @@
-"""Do arrays from a file describe trees? Kernels walk through them without looking: a wrong number would lead anywhere.
+"""Checks of the arrays of trees from a file, whose indices kernels do not check.
 
 Every form of trees is checked twice: by itself when it is made (children after their parent and inside their tree, one
 parent each, leaves that lead nowhere else), and against the model that holds it (features and categories of its table,
@@ -44,7 +44,7 @@ def check_packed_trees(packed: PackedTrees) -> None:
     is_sound = packed.values.ndim == 2 and len(packed.values) == len(packed.nodes) and packed.values.shape[1] > 0
     need(is_sound and np.all(np.isfinite(packed.values)), "packed trees have no value for every node")
     depths = _depths(packed.nodes, packed.roots, starts)
-    need(np.array_equal(packed.depths, depths), "packed trees are not as deep as they say")
+    need(np.array_equal(packed.depths, depths), "packed trees have wrong depths")
 
 
 def check_packed_forest(packed: PackedForest) -> None:
@@ -132,7 +132,7 @@ def _check_sets(category_set: NDArray[np.int32], categories: NDArray[np.uint64],
 
 
 def check_features(trees: object, is_categorical: NDArray[np.bool_]) -> None:
-    """Splits use features of the table, and sets of categories only features that have categories."""
+    """Splits must use features of the table, and category sets only categorical features."""
     if isinstance(trees, PackedTrees | PackedForest):
         feature = trees.nodes["feature"].astype(np.int64)
         feature = np.where(feature < 0, ~feature, feature)

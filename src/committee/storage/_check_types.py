@@ -1,4 +1,4 @@
-"""Do the fields of a named tuple hold what their annotations say? The annotations of the library are the schema."""
+"""Checks of the fields of named tuples against their annotations, which are the schema of model files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUMBERS: dict[type, tuple[type, ...]] = {
 
 
 def check_fields(kind: type, values: Mapping[str, Any]) -> None:
-    """Raise ModelFileError if a value is not of the type that the class announces."""
+    """Raise ModelFileError if a value is not of the annotated type."""
     hints = _hints(kind)
     for name, value in values.items():
         if name in hints and not matches(value, hints[name]):
@@ -35,7 +35,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def matches(value: Any, hint: Any) -> bool:
-    """Is the value of the annotated type? What the annotation leaves open is not looked at."""
+    """Whether the value is of the annotated type; parts that the annotation leaves open are not checked."""
     origin = get_origin(hint)
     if hint is Any:
         return True

@@ -1,8 +1,8 @@
-"""Is what a file holds fit for use? Every part is checked when it is made, every estimator with all that it holds.
+"""Checks of the parts of a model from a file, and of estimators with all their parts.
 
-Three nets, one behind the other. The annotations of named tuples fix types and dtypes (annotations.py). The checks here
-fix what kernels and memory rely on: sizes that belong together, places inside their arrays. And the model answers one
-row before it is handed out (model_file.py): what NumPy alone works with has its say there.
+There are three levels of checks: types and dtypes by the annotations of named tuples (`_check_types.py`); here,
+consistency of sizes and indices, on which kernels rely; and a prediction for one row (`_smoke_test.py`), for everything
+that only NumPy reads.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from committee.storage.errors import ModelFileError
 from committee.tabular.schema import Columns
 
 MAX_TABLE = 1 << 24
-"""Columns; beyond, an estimator must have something of that size to show."""
+"""Maximum number of columns of an estimator without arrays of that size."""
 
 
 def check_part(part: Any) -> None:
-    """Raise ModelFileError if the part cannot be used safely, whatever it is a part of."""
+    """Raise ModelFileError if a part is inconsistent in itself."""
     check = CHECKS.get(family_of(type(part)))
     if check is not None:
         check(part)
@@ -60,7 +60,7 @@ def _check_columns(columns: Any) -> None:
 
 
 def _check_categories(known: Any) -> None:
-    need(len(known.kept) <= MAX_CATEGORIES, "a column has more categories than a tree can tell apart")
+    need(len(known.kept) <= MAX_CATEGORIES, "a column has too many categories for a tree")
     for value in (*known.kept, *known.rare):
         need(value is None or isinstance(value, bool | int | float | str | np.generic), "a category is no plain value")
 
@@ -74,7 +74,7 @@ def _check_history(history: Any) -> None:
 
 
 def _check_predictions(member: Any) -> None:
-    need(len(member.node_predictions) == member.tree.n_nodes, "a tree has not an answer at every node")
+    need(len(member.node_predictions) == member.tree.n_nodes, "a tree lacks predictions of nodes")
 
 
 def _check_subspace(member: Any) -> None:
@@ -86,7 +86,7 @@ def _check_subspace(member: Any) -> None:
 
 def _check_view(view: Any) -> None:
     need(isinstance(vars(view).get("arrays"), Tree), "a tree is missing")
-    need(is_count(vars(view).get("n_features"), 2**31), "a tree does not know its features")
+    need(is_count(vars(view).get("n_features"), 2**31), "a tree has no number of features")
 
 
 def _check_sum(packed: Any) -> None:
@@ -137,7 +137,7 @@ def _check_places(places: Any) -> None:
 def _check_residuals(known: Any) -> None:
     n = known.n_each
     need(known.value.ndim == 1 and known.value.shape == n.shape, "the residuals for intervals differ in number")
-    need(bool(np.all((n >= 0.0) & (n < np.inf))), "residuals for intervals count for less than nothing")
+    need(bool(np.all((n >= 0.0) & (n < np.inf))), "residuals for intervals have negative weights")
 
 
 def _check_calibration(known: Any) -> None:
@@ -190,14 +190,14 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "svm.nystroem-map": check_landmarks,
     "trees.view": _check_view,
 }
-"""What each class must be like by itself; by name, so that reading a tree imports no mixture."""
+"""Checks of parts by class name, so that reading a tree does not import mixtures."""
 
 
 # --- estimators -------------------------------------------------------------------------------------------------------
 
 
 def check_estimator(model: Any) -> None:
-    """Raise ModelFileError if the fitted estimator does not fit together; the estimators in it were checked before."""
+    """Raise ModelFileError if a fitted estimator is inconsistent; estimators in it have been checked before."""
     if not isinstance(model, BaseEstimator):
         return
     own = vars(model)
@@ -221,7 +221,7 @@ def _check_parameters(model: Any) -> None:
 
 
 def _check_shape(model: Any) -> None:
-    """The numbers of columns and classes are those of what describes them."""
+    """The numbers of columns and classes must agree with their descriptions."""
     own = vars(model)
     n, columns, name = own.get("n_features_in_"), own.get("columns_"), type(model).__name__
     need(n is None or is_count(n, MAX_TABLE), f"{name} has an impossible number of columns")
@@ -243,7 +243,7 @@ def _check_shape(model: Any) -> None:
 
 
 def _check_contents(model: Any) -> None:
-    """What kernels read must be about the table of this estimator."""
+    """Parts that kernels read must match the table of the estimator."""
     _check_forms(vars(model))
     _check_coefficients(vars(model))
     if family_of(type(model)) in PLANES:
@@ -259,12 +259,12 @@ def _check_contents(model: Any) -> None:
 def _columns_of(model: Any) -> Columns:
     columns = vars(model).get("columns_")
     if not isinstance(columns, Columns):
-        raise ModelFileError(f"The file is damaged: {type(model).__name__} does not say which columns it has.")
+        raise ModelFileError(f"The file is damaged: {type(model).__name__} has no description of its columns.")
     return columns
 
 
 def _check_forms(own: dict[str, Any]) -> None:
-    """Two forms of the same trees are the same trees: a forest is packed anew, or has no other form at all."""
+    """The packed form of trees must be made of the same trees, or be their only form."""
     trees = own.get("trees_", [])
     if isinstance(trees, list):
         need(all(type(tree) is Tree for tree in trees), "a forest has something else than trees")
@@ -334,11 +334,11 @@ IN_A_MODEL: dict[str, Callable[[Any, Any], None]] = {
     "svm.scaling": _check_scaling,
     "trees.view": _check_columns_of_view,
 }
-"""What each class must be like in the estimator that holds it."""
+"""Checks of parts within their estimator, by class name."""
 
 
 def parts_of(model: Any) -> Iterator[Any]:
-    """Everything inside an estimator, each thing once; not what other estimators inside it hold."""
+    """All objects of an estimator, each once, without those of nested estimators."""
     seen: set[int] = set()
     todo: list[Any] = list(vars(model).values())
     while todo:
@@ -356,7 +356,7 @@ def parts_of(model: Any) -> Iterator[Any]:
 
 
 def _check_linear(own: dict[str, Any]) -> None:
-    """Compiled code of scikit-learn goes on learning with the coefficients of a linear model."""
+    """Check the coefficients of scikit-learn's linear models, which its compiled code uses."""
     coef, d = own.get("coef_"), own.get("n_features_in_")
     if "_loss_function_" not in own or coef is None:
         return

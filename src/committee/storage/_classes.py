@@ -1,4 +1,4 @@
-"""Which classes a model file may hold. What is listed neither in `schema.json` nor here is never imported.
+"""The classes that model files may have. Classes that are neither in `schema.json` nor here are never imported.
 
 Of this library: the types of `schema.json`. Of scikit-learn: the estimators of `SKLEARN`, which hold nothing but
 numbers, arrays and each other, and whose predictions are made by NumPy alone: whatever their arrays hold, the worst is
@@ -43,11 +43,11 @@ LOSSES = {
         "EpsilonInsensitive", "Hinge", "ModifiedHuber", "SquaredEpsilonInsensitive", "SquaredHinge",
     ),
 }  # fmt: skip
-"""Compiled losses that linear models of scikit-learn keep; they are made again from their numbers."""
+"""Compiled losses of scikit-learn's linear models, which are created from their parameters."""
 
 
 def find_stored_type(kind: type) -> StoredType | None:
-    """The type of files for a class of this library or of scikit-learn; None where they may not hold it."""
+    """The stored type of a class of this library or of scikit-learn; None if it cannot be stored."""
     if kind.__module__.startswith("committee."):
         return stored_type(kind)
     for home, names in SKLEARN.items():
@@ -92,12 +92,12 @@ def loss_name(value: object) -> str | None:
 
 
 def is_named_tuple(kind: type) -> bool:
-    """Of its own right: a class derived from one would escape the checks of that one."""
+    """Whether the class itself is listed; a derived class would avoid the checks of its base."""
     return kind.__bases__ == (tuple,) and hasattr(kind, "_fields")
 
 
 def records() -> dict[str, np.dtype[np.void]]:
-    """The dtypes with fields that arrays may have, by name: any other is refused."""
+    """The structured dtypes that arrays may have, by name."""
     from committee.tree_engine.predict.apply import PACKED
 
     return {"PACKED": PACKED}

@@ -1,14 +1,14 @@
-"""Lossless compression of the arrays of a model file, whatever the arrays are.
+"""Lossless compression of the arrays of a model file.
 
 Arrays of the same dtype and of the same name but for numbers (`trees_.0.left`, `trees_.1.left`, ...) form a group and
-are compressed as one array of n elements, which are taken as bits, so that nan and -0.0 come back as they were:
+are compressed as one array of n elements by their bits, so that nan and -0.0 are preserved:
 
     planes    the first bytes of all elements, then all second bytes, ...
     codes     the distinct elements and, for every element, which one it is
     steps     the commonest element, a bit for every other one, and the differences of successive others (integers)
 
 Each is a list of byte planes, and a plane is deflated (zlib) unless its bytes look random. The smallest of the three is
-stored. A file that declares more than it may is refused before memory is allocated: see MAX_RATIO.
+stored. A file that declares too large a size is rejected before memory is allocated (`MAX_RATIO`).
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from committee.storage.errors import ModelFileError
 Bytes = NDArray[np.uint8]
 
 COMPRESSION = "compression"
-"""The text of the header that says that a file is compressed, and what it takes when it is read."""
+"""Key of the metadata of a compressed file, with its uncompressed sizes."""
 
 DIRECTORY, DATA = "compressed.directory", "compressed.data"
-"""The only two tensors of a compressed file."""
+"""The two tensors of a compressed file."""
 
 MAX_RATIO, ALWAYS_ALLOWED = 200, 1 << 26
 """A file of b bytes may declare MAX_RATIO * b + ALWAYS_ALLOWED bytes of arrays; larger ones are not compressed."""
 
 MAX_EMPTY = 1 << 24
-"""Product of the other dimensions of an array that has no element."""
+"""Maximum product of the other dimensions of an empty array."""
 
 LEVEL = 6
 RANDOM_BITS = 7.95
 """Entropy of a byte from which a plane is stored as it is."""
 
 SAMPLE = 1 << 16
-"""Elements by which the form of a large group is chosen."""
+"""Elements on which the form of a large group is chosen."""
 
 
 class Compressed(NamedTuple):
-    """What stands in a compressed file instead of the arrays and the description of the model."""
+    """The contents of a compressed file: the arrays and the description of the model."""
 
     tensors: dict[str, NDArray[Any]]
     text: str  # of the header
@@ -112,7 +112,7 @@ class _Form(NamedTuple):
 
 
 def _smallest_form(elements: NDArray[Any], dtype: str) -> _Form:
-    """Large groups choose by their first elements: compressing three times takes three times as long."""
+    """The smallest form; of a large group by its first elements, for speed."""
     makers: list[Callable[[NDArray[Any]], _Form | None]] = [_as_planes]
     if elements.itemsize > 1 and elements.size > 16:
         makers += [_as_codes] + ([_as_steps] if np.dtype(dtype).kind in "iu" else [])
@@ -188,7 +188,7 @@ class Restored(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """What a compressed file takes when it is read."""
+    """Uncompressed sizes of a compressed file."""
 
     n_arrays: int
     n_bytes: int
@@ -217,7 +217,7 @@ def restore(tensors: Mapping[str, NDArray[Any]], text: str) -> Restored:
     _need(isinstance(listed["groups"], list) and isinstance(listed["state"], str), "its directory has no groups")
     groups = [_read_group(entry) for entry in listed["groups"]]
     _need(sum(group.n_bytes for group in groups) == sizes.n_bytes, "its arrays have other sizes than it declares")
-    _need(sum(group.n_stored for group in groups) == data.size, "its data have another size than its directory says")
+    _need(sum(group.n_stored for group in groups) == data.size, "its data have another size than its directory")
     result: dict[str, NDArray[Any]] = {}
     begin = 0
     for group in groups:
@@ -234,7 +234,7 @@ def _need(is_so: Any, wrong: str) -> None:
 
 
 class _Listed(NamedTuple):
-    """A group as the directory describes it."""
+    """A group of the directory."""
 
     dtype: str
     members: list[tuple[str, tuple[int, ...]]]
@@ -290,7 +290,7 @@ def _is_word(number: Any) -> bool:
 
 
 def _is_shape(shape: Any) -> bool:
-    """An array without elements may not have a huge dimension either."""
+    """Whether a shape is valid; empty arrays must not have huge dimensions either."""
     is_list = isinstance(shape, list) and len(shape) <= MAX_DIMENSIONS and all(is_count(length) for length in shape)
     return is_list and (math.prod(shape) > 0 or math.prod(max(length, 1) for length in shape) <= MAX_EMPTY)
 
@@ -335,7 +335,7 @@ def _inflated(group: _Listed, data: Bytes, lengths: Sequence[int]) -> list[Bytes
 
 
 def _inflate(piece: Bytes, n: int) -> Bytes:
-    """The n bytes that were deflated; not one more is ever made."""
+    """Decompress n bytes, and not more."""
     reader = zlib.decompressobj()
     try:
         made = reader.decompress(piece.tobytes(), n + 1)

@@ -1,12 +1,12 @@
-"""The file itself: a safetensors file of which every byte is accounted for.
+"""The container of a model: a safetensors file without unused bytes.
 
     8 bytes      length of the directory, a multiple of 8, little endian
     directory    JSON: name -> dtype, shape, begin and end of every tensor; "__metadata__" -> texts
     data         the tensors one after the other without holes; each begins at a multiple of its number's size
 
-Any reader of safetensors can list and read the arrays. Two digests stand among the texts: `data_sha256` of the data and
-`header_sha256` of all the rest, so that no damage goes unnoticed. They are no protection against a forger, who can
-compute them too: what was read is checked for what it says (checks.py).
+Any reader of safetensors can list and read the arrays. The metadata have two digests, `data_sha256` of the data and
+`header_sha256` of all the rest, which detect damage. They do not protect from forgery: the contents are checked too
+(`_checks.py`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U64": "<u8",
     "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
-"""Names of safetensors for the dtypes of NumPy. Little endian, whatever the machine."""
+"""Names of safetensors for the dtypes of NumPy, little endian on all machines."""
 
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 
 LONGEST_DIRECTORY = 100_000_000
-"""Bytes; the limit of safetensors."""
+"""Maximum number of bytes, as in safetensors."""
 
 MAX_DIMENSIONS = 32
 BLOCK = 1 << 24
@@ -42,7 +42,7 @@ ALIGNMENT = 64
 
 
 class Header(NamedTuple):
-    """What stands before the data."""
+    """The header of a file."""
 
     metadata: dict[str, str]
     directory: dict[str, Tensor]
@@ -51,7 +51,7 @@ class Header(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """Where an array lies in the data."""
+    """Position of an array in the data."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -63,7 +63,7 @@ class Tensor(NamedTuple):
 
 
 def write_container(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any]], texts: Mapping[str, str]) -> int:
-    """Write the file, all of it or nothing; return its size in bytes."""
+    """Write the file atomically; return its size in bytes."""
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     directory: dict[str, Tensor] = {}
     digest, begin = hashlib.sha256(), 0
@@ -114,7 +114,7 @@ def header_digest(metadata: Mapping[str, str], directory: Mapping[str, Tensor]) 
 
 
 def read_header(file: BinaryIO) -> Header:
-    """What stands before the data, with nothing taken on trust."""
+    """Read and check the header."""
     size = os.fstat(file.fileno()).st_size
     head = file.read(8)
     length = int.from_bytes(head, "little")
@@ -137,7 +137,7 @@ def read_header(file: BinaryIO) -> Header:
 
 
 def parse_json(text: bytes | str) -> Any:
-    """The value; names that stand twice, NaN, and anything else that is no plain JSON are refused."""
+    """Parse JSON; repeated names, NaN and other extensions are rejected."""
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except ModelFileError:
@@ -158,7 +158,7 @@ def _no_constant(name: str) -> Any:
 
 
 def is_count(value: object, most: int = 2**62) -> bool:
-    """A whole number of 0 or more, and no bool?"""
+    """Whether a value is a non-negative int, not a bool."""
     return type(value) is int and 0 <= value <= most
 
 
@@ -172,12 +172,12 @@ def _read_entry(name: str, entry: Any) -> Tensor:
         if not isinstance(numbers, list) or len(numbers) > n or not all(is_count(number) for number in numbers):
             raise ModelFileError(f"The shape or the place of the array {name!r:.80} is invalid.")
     if len(place) != 2 or math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize != place[1] - place[0]:
-        raise ModelFileError(f"The array {name!r:.80} does not have the size that its shape says.")
+        raise ModelFileError(f"The array {name!r:.80} does not have the size of its shape.")
     return Tensor(dtype, tuple(shape), *place)
 
 
 def _check_places(directory: Mapping[str, Tensor], n_bytes: int) -> None:
-    """One after the other without holes, each where its numbers may begin; empty ones have sane dimensions too."""
+    """Check that arrays are contiguous and aligned, and that empty ones have no huge dimensions."""
     end = 0
     for tensor in sorted(directory.values(), key=lambda tensor: (tensor.begin, tensor.end)):
         if tensor.begin != end or tensor.begin % np.dtype(DTYPES[tensor.dtype]).itemsize:
@@ -190,7 +190,7 @@ def _check_places(directory: Mapping[str, Tensor], n_bytes: int) -> None:
 
 
 def read_tensors(file: BinaryIO, header: Header, is_mapped: bool) -> dict[str, NDArray[Any]]:
-    """The arrays, their digest checked. Mapped ones are read from the file when needed, changes of them stay here."""
+    """Read the arrays and check their digest; mapped arrays are copied on write."""
     if is_mapped and header.n_bytes:
         whole = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), np.uint8)
         data = whole[header.data_begin :]

@@ -1,4 +1,4 @@
-"""From the table of a model file back to the model. Every entry is checked before it is made; see encoding.py."""
+"""Create a model from the table of a model file; entries are checked before (`_encoding.py`)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from committee.storage._skops_members import load_foreign
 from committee.storage.errors import ModelFileError
 
 LARGEST = 2**128
-"""Whole numbers are smaller: the largest are seeds."""
+"""Integers must be smaller; the largest are seeds."""
 
 LONGEST_TEXT = 1 << 26
 """Bytes of a text array beyond which its width must be that of a text in it."""
 
 MAX_UNFOLDED, ALWAYS = 50, 10_000
-"""How many times larger than its table a model may be when every reference is followed, and what is no matter."""
+"""Maximum size of a model relative to its table when references are followed, and the size that is always allowed."""
 
 N_PARTS = {
     "list": 1, "tuple": 1, "set": 1, "frozenset": 1, "dict": 2, "bunch": 2, "type": 1, "range": 3, "slice": 3,
@@ -41,21 +41,21 @@ N_PARTS = {
     "moments": 3, "objects": 3, "scalar": 2, "sparse": 5, "random": 2, "routing": 2, "loss": 2,
     "function": 1, "own_loss": 1, "foreign": 2,
 }  # fmt: skip
-"""The kinds of entries, and how many parts each has after its kind."""
+"""The kinds of entries and their numbers of parts."""
 
 LAYOUTS = ("C", "F", "Cr", "Fr")
 NUMBER_DTYPES = frozenset(DTYPES.values())
 
 
 class Allowed(NamedTuple):
-    """What the user lets in beside the classes of the library."""
+    """Functions and classes that the user allows."""
 
     functions: Mapping[str, Callable[..., Any]]
     trusted: Sequence[str]
 
 
 class Decoder:
-    """Makes the things of one table, from the first entry to the last."""
+    """Create the objects of a table, entry by entry."""
 
     def __init__(self, state: Any, tensors: Mapping[str, NDArray[Any]], allowed: Allowed) -> None:
         if not isinstance(state, dict) or state.keys() != {"classes", "table", "model"}:
@@ -69,7 +69,7 @@ class Decoder:
         self._unused = set(tensors)
 
     def model(self) -> Any:
-        """The thing that the file is about."""
+        """The model."""
         for place, entry in enumerate(self.state["table"]):
             self._size = 1
             try:
@@ -84,7 +84,7 @@ class Decoder:
         return self.value(self.state["model"])
 
     def value(self, stored: Any) -> Any:
-        """A plain value, or what an earlier entry made."""
+        """A plain value, or the object of an earlier entry."""
         if isinstance(stored, dict):
             return self._special(stored)
         _need(stored is None or type(stored) in (bool, int, float, str), "a value is of an unknown kind")
@@ -133,7 +133,7 @@ class Decoder:
         return frozenset(self._plain(items))
 
     def _plain(self, items: Any) -> list[Any]:
-        """Values that hash at once; nested tuples could take for ever."""
+        """Check that keys are plain values; hashing nested tuples could take very long."""
         result = self._values(items)
         is_plain = all(value is None or isinstance(value, bool | int | float | str | np.generic) for value in result)
         _need(is_plain, "a key, or a member of a set or of an array, is neither number nor text")
@@ -163,7 +163,7 @@ class Decoder:
     # --- objects ------------------------------------------------------------------------------------------------------
 
     def _state(self, place: Any, values: Any) -> tuple[type, dict[str, Any]]:
-        """The class of an entry and its attributes; those of an older version are brought to the newest."""
+        """The class of an entry and its attributes."""
         _need(is_count(place, len(self.classes) - 1), "an entry is of a class that is not listed")
         stored, names = self.classes[place]
         state = dict(zip(names, self._values(values), strict=True))
@@ -242,7 +242,7 @@ class Decoder:
         return _laid_out(whole.reshape(shape), layout)
 
     def _shape(self, shape: Any) -> tuple[int, ...]:
-        """Of an array that has few bytes or none in the file."""
+        """The shape of an array with fewer bytes in the file than elements."""
         is_shape = isinstance(shape, list) and len(shape) <= 32 and all(is_count(length) for length in shape)
         _need(is_shape, "the shape of an array is invalid")
         n_stored = sum(array.nbytes for array in self.tensors.values())
@@ -317,7 +317,7 @@ class Decoder:
         made.check_format(full_check=True)
         return made
 
-    # --- what has a form of its own -----------------------------------------------------------------------------------
+    # --- special types ------------------------------------------------------------------------------------------------
 
     def make_random(self, name: Any, state: Any) -> Any:
         result = self.value(state)
@@ -381,7 +381,7 @@ def _read_class(entry: Any) -> tuple[StoredType, list[str]]:
 
 
 def _check_attributes(kind: type, names: list[str]) -> None:
-    """Attributes of an object: names, and none that would hide a method or a property of the class."""
+    """Check that attributes have valid names and do not hide methods or properties of the class."""
     for name in names:
         known = getattr(kind, name, None)
         if isinstance(known, MemberDescriptorType) and not name.startswith("__"):
@@ -410,7 +410,7 @@ GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "SFC64")
 
 
 def _check_random_state(state: dict[Any, Any]) -> None:
-    """NumPy takes what it is given: a position beyond the end would be read from foreign memory."""
+    """Check the position in a random state, which NumPy does not check."""
     _need(state.get("bit_generator") in GENERATORS and isinstance(state.get("state"), dict), "a random state")
     if state["bit_generator"] == "MT19937":
         key, position = state["state"].get("key"), state["state"].get("pos")
@@ -419,7 +419,7 @@ def _check_random_state(state: dict[Any, Any]) -> None:
 
 
 def _younger_parameters(kind: type, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Defaults of the parameters that an estimator of the library has got since the file was written."""
+    """Defaults of parameters that were added after the file was written."""
     if not (kind.__module__.startswith("committee.") and issubclass(kind, BaseEstimator)):
         return {}
     parameters = inspect.signature(kind).parameters.values()

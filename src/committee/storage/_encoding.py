@@ -1,4 +1,4 @@
-"""From a fitted model to a table of plain values and a set of arrays.
+"""Convert a fitted model to a table of plain values and a set of arrays.
 
     state = {"classes": [{"type", "fields"}, ...], "table": [entry, ...], "model": value}      types: schema.py
     value = null | true | false | whole number | finite number | text | {"float": 16 hex digits} | {"ref": place}
@@ -52,13 +52,13 @@ from committee.storage.errors import UnstorableError
 from committee.tabular.schema import Categories
 
 Slim = Callable[[Any, dict[str, Any]], dict[str, Any]]
-"""What of an object's attributes is stored: (object, attributes) -> attributes."""
+"""Selects the attributes of an object to store: (object, attributes) -> attributes."""
 
 TYPES: dict[str, type] = {
     kind.__name__: kind
     for kind in (bool, int, float, str, np.float64, np.float32, np.int64, np.int32, np.uint8, np.uint32, np.uint64)
 }
-"""Types that may stand as values."""
+"""Types that may be values."""
 
 SEQUENCES = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 
@@ -67,12 +67,12 @@ ROUTED = ("fit", "partial_fit", "predict", "predict_proba", "predict_log_proba",
 """Methods whose metadata requests scikit-learn keeps."""
 
 
-SHORTEST_THIN, MAX_SHARE = 1024, 0.5
-"""Numbers of an array that is worth a look, and up to which share of them that are not 0 it is stored without zeros."""
+MIN_SPARSE, MAX_FILLED = 1024, 0.5
+"""Minimum size, and maximum fraction of nonzero elements, of arrays stored without zeros."""
 
 
 class Encoder:
-    """Collects the table and the arrays of one model."""
+    """Collect the table and the arrays of a model."""
 
     def __init__(self, takes_foreign: bool = False, slim: Slim | None = None, is_mapped: bool = False) -> None:
         self.table: list[list[Any]] = []
@@ -81,19 +81,19 @@ class Encoder:
         self.functions: list[str] = []
         self.foreign: list[str] = []
         self._place: dict[int, int] = {}
-        self._alive: list[Any] = []  # else the id of a thing that is gone could come again
+        self._alive: list[Any] = []  # ids of deleted objects could be reused
         self._owners: list[Any] = []  # the objects around the one being encoded
         self._takes_foreign, self._slim = takes_foreign, slim
-        self._is_mapped = is_mapped  # arrays are stored as kernels want them, not as they are smallest
+        self._is_mapped = is_mapped  # arrays are stored for use by kernels, not for size
 
     def state(self, model: Any) -> dict[str, Any]:
-        """All of the model but its arrays."""
+        """The model without its arrays."""
         value = self.value(model, "")
         listed = [{"type": tag, "fields": list(names)} for tag, names in self.classes]
         return {"classes": listed, "table": self.table, "model": value}
 
     def value(self, thing: Any, path: str) -> Any:
-        """A plain value as it is, anything else as a reference to its entry."""
+        """A plain value, or a reference to the entry of an object."""
         if thing is None or type(thing) in (bool, int, str):
             return thing
         if type(thing) is float:
@@ -106,7 +106,7 @@ class Encoder:
             self.table.append(entry)
         place = self._place[id(thing)]
         if place < 0:
-            raise UnstorableError(f"{path or 'The model'} contains itself: a model file cannot hold that.")
+            raise UnstorableError(f"{path or 'The model'} contains itself and cannot be stored.")
         return {"ref": place}
 
     def _values(self, things: Iterable[Any], path: str) -> list[Any]:
@@ -208,14 +208,14 @@ class Encoder:
             return ["moments", native.str, self._tensor(plain.astype(native).view(np.int64), path), layout]
         if array.dtype.kind == "O":
             return ["objects", list(array.shape), [self._key(item, path) for item in array.ravel()], layout]
-        raise UnstorableError(f"{path} is an array of {array.dtype}, which a model file cannot hold.")
+        raise UnstorableError(f"{path} is an array of {array.dtype}, which cannot be stored.")
 
     def _thin(self, array: NDArray[Any], path: str, layout: str) -> list[Any] | None:
-        """Store an array without its zeros if it has many, as the class distributions of trees do."""
-        if self._is_mapped or array.dtype != np.float64 or array.ndim != 2 or array.size < SHORTEST_THIN:
+        """Store an array without its zeros if it has many, such as class distributions of trees."""
+        if self._is_mapped or array.dtype != np.float64 or array.ndim != 2 or array.size < MIN_SPARSE:
             return None
         is_number = np.ascontiguousarray(array).view(np.uint64) != 0  # the bits: -0.0 is kept
-        if np.count_nonzero(is_number) > MAX_SHARE * array.size:
+        if np.count_nonzero(is_number) > MAX_FILLED * array.size:
             return None
         bits = self._tensor(np.packbits(is_number), f"{path}.bits")
         return ["thin", list(array.shape), bits, self._tensor(array[is_number], f"{path}.numbers"), layout]
@@ -230,7 +230,7 @@ class Encoder:
     def _record(self, array: NDArray[Any], path: str, layout: str) -> list[Any]:
         name = next((name for name, dtype in records().items() if dtype == array.dtype), None)
         if name is None or array.ndim != 1:
-            raise UnstorableError(f"{path} is an array of the records {array.dtype}, which a model file cannot hold.")
+            raise UnstorableError(f"{path} is an array of the records {array.dtype}, which cannot be stored.")
         split = None if self._is_mapped else split_nodes(array)
         if split is not None:
             tensors = [self._tensor(part, f"{path}.{field}") for field, part in split._asdict().items()]
@@ -248,11 +248,11 @@ class Encoder:
         if isinstance(number, np.str_):
             return ["scalar", "text", self.value(str(number), path)]
         if number.dtype.kind not in "fiubmM":
-            raise UnstorableError(f"{path} is a {type(number).__name__}, which a model file cannot hold.")
+            raise UnstorableError(f"{path} is a {type(number).__name__}, which cannot be stored.")
         little = number.dtype.newbyteorder("<")
         return ["scalar", little.str, np.asarray(number).astype(little).tobytes().hex()]
 
-    # --- what has a form of its own -----------------------------------------------------------------------------------
+    # --- special types ------------------------------------------------------------------------------------------------
 
     def _random(self, thing: Any, path: str) -> list[Any] | None:
         if isinstance(thing, np.random.RandomState):
@@ -295,7 +295,7 @@ class Encoder:
 
 
 class SplitNodes(NamedTuple):
-    """Packed nodes field by field, of leaves nothing but that they are leaves."""
+    """Packed nodes field by field; of leaves only their positions."""
 
     is_leaf: NDArray[np.uint8]  # bits
     threshold: NDArray[np.float64]  # [inner nodes]
@@ -304,7 +304,7 @@ class SplitNodes(NamedTuple):
 
 
 def split_nodes(nodes: NDArray[np.void]) -> SplitNodes | None:
-    """The fields of packed nodes (tree_engine/predict/apply.py); None if a leaf is not like all others."""
+    """The fields of packed nodes (`tree_engine/predict/apply.py`); None if leaves differ."""
     index = np.arange(len(nodes))
     is_leaf = nodes["left"] == index
     leaf, inner = nodes[is_leaf], nodes[~is_leaf]
@@ -315,12 +315,12 @@ def split_nodes(nodes: NDArray[np.void]) -> SplitNodes | None:
 
 
 def _reject_rare_kinds(known: Categories) -> None:
-    """Intervals and times of pandas, say: they would be read back as nothing that a column could be compared with."""
+    """Reject other types of categories, such as intervals of pandas, which could not be compared after loading."""
     for value in (*known.kept, *known.rare):
         if value is not None and not isinstance(value, bool | int | float | str | np.generic):
             raise UnstorableError(
-                f"A column has categories of the type {type(value).__name__}, such as {value!r:.60}: no model file "
-                "holds them. Make them texts or numbers before fitting, as column.astype(str) does."
+                f"A column has categories of the type {type(value).__name__}, such as {value!r:.60}: they cannot "
+                "be stored. Convert them to texts or numbers before fitting, for example by column.astype(str)."
             )
 
 

@@ -3,10 +3,10 @@
 For prediction only, forests keep their packed form, 20 bytes a node; boosted and bagged trees theirs; sums of trees
 their nodes without counts and gains. For explanation (`compact`), forests and bagged trees keep besides the weights of
 their leaves and the gain of each feature in each tree: importances, SHAP values, partial dependence, votes and the
-report work. All other attributes stay, whatever they are, except what only a warm start of gradient boosting needs.
+report work. All other attributes are kept, except those that only a warm start of gradient boosting needs.
 
-The model read back is of its own class and gives the same `predict`, `predict_proba`, `decision_function`, bit for bit.
-Asked for what is gone, it says so.
+A loaded model has the same class and the same `predict`, `predict_proba` and `decision_function`, bit for bit. Access
+to parts that are not stored raises an error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GONE = (
     "_rows_kept", "_found", "sample_weights_", "majority_", "oob_decision_function_", "oob_prediction_", "members_",
     "trees_", "_trees", "_packed", "packed_",
 )  # fmt: skip
-"""Attributes of forests and of ensembles of trees that prediction does not need, or gets in another form."""
+"""Attributes of forests and of ensembles of trees that predictions do not need, or that are packed."""
 
 
 WARM_START = ("_data_fingerprint", "_records", "_state")
@@ -42,7 +42,7 @@ WARM_START = ("_data_fingerprint", "_records", "_state")
 
 
 class LostMembers(Sequence[Any]):
-    """So many members, which are not there."""
+    """The number of members that are not stored."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -56,12 +56,12 @@ class LostMembers(Sequence[Any]):
     def __getitem__(self, index: slice) -> NoReturn: ...
     def __getitem__(self, index: int | slice) -> NoReturn:
         raise PredictionOnlyError(
-            "The model was saved for prediction only: its members are packed together and cannot be asked one by one."
+            "The model was saved for prediction only: its members are packed and not available one by one."
         )
 
 
 class UnpackedTree(Tree):
-    """A tree of a packed forest: what decides and what answers, nothing that was measured."""
+    """A tree of a packed forest with its splits and values, without statistics of its nodes."""
 
     __slots__ = ()
 
@@ -92,7 +92,7 @@ class MeasuredTree(Tree):
 
 
 class NodeMeasures(NamedTuple):
-    """What explanations need to know of the nodes of a packed forest."""
+    """Statistics of the nodes of a packed forest that explanations need."""
 
     weight: NDArray[np.float64]  # [leaves], or [nodes] where rounding keeps inner weights from being sums of leaves
     gain: NDArray[np.float64]  # of each feature of each tree, in the order of trees and features
@@ -100,7 +100,7 @@ class NodeMeasures(NamedTuple):
 
 
 class PackedTreeList(Sequence[Tree]):
-    """The trees of a packed forest, each unpacked when it is asked for."""
+    """The trees of a packed forest, unpacked when they are accessed."""
 
     def __init__(self, packed: PackedForest, measures: NodeMeasures | None = None) -> None:
         self.packed, self.measures = packed, measures
@@ -128,7 +128,7 @@ class PackedTreeList(Sequence[Tree]):
 
     @cached_property
     def _leaf_ends(self) -> NDArray[np.int64]:
-        """Of each tree, in the weights of all trees."""
+        """End of each tree in the weights of all trees."""
         nodes, roots = self.packed.nodes, self.packed.roots
         is_leaf = nodes["left"] == np.arange(len(nodes))
         assert self.measures is not None
@@ -137,7 +137,7 @@ class PackedTreeList(Sequence[Tree]):
 
 
 class PackedMembers(Sequence[Member]):
-    """The members of bagged trees, each unpacked when it is asked for."""
+    """The members of bagged trees, unpacked when they are accessed."""
 
     def __init__(self, trees: PackedTreeList, features: list[NDArray[np.int64]] | None) -> None:
         self.trees, self.features = trees, features
@@ -161,7 +161,7 @@ class PackedMembers(Sequence[Member]):
 
 
 def measure_nodes(trees: Sequence[Tree]) -> NodeMeasures:
-    """What a packed form of these trees keeps for explanations."""
+    """Statistics of the nodes of these trees for explanations."""
     is_sum = all(np.array_equal(_summed(tree, tree.weight[tree.is_leaf]), tree.weight) for tree in trees)
     weights = [tree.weight[tree.is_leaf] if is_sum else tree.weight for tree in trees]
     gains = [_gains(tree) for tree in trees]
@@ -170,7 +170,7 @@ def measure_nodes(trees: Sequence[Tree]) -> NodeMeasures:
 
 
 def _gains(tree: Tree) -> NDArray[np.float64]:
-    """Of every feature that the tree uses, in their order; added up as importances add them."""
+    """Gain of every feature of the tree, in the order of the features."""
     feature = tree.feature[~tree.is_leaf]
     return np.bincount(feature, tree.gain[~tree.is_leaf]).astype(np.float64)[np.unique(feature)]
 
@@ -206,7 +206,7 @@ def _slice(values: NDArray[np.float64], ends: NDArray[np.int64], t: int) -> NDAr
 
 
 def unpack_tree(packed: PackedForest, t: int) -> Tree:
-    """Tree t by itself; the values of inner nodes are not known."""
+    """Tree t; the values of inner nodes are not stored."""
     begin = int(packed.roots[t])
     end = int(packed.roots[t + 1]) if t + 1 < packed.n_trees else len(packed.nodes)
     nodes, m = packed.nodes[begin:end], end - begin
@@ -236,7 +236,7 @@ def unpack_tree(packed: PackedForest, t: int) -> Tree:
 
 
 def keep_for_prediction(thing: Any, attributes: dict[str, Any]) -> dict[str, Any]:
-    """The attributes that a prediction-only file holds of an object; all of them where it has no smaller form."""
+    """The attributes of an object in a prediction-only file; all of them if it has no smaller form."""
     packed = attributes.get("packed_", getattr(thing, "__dict__", {}).get("packed_", attributes.get("_packed")))
     forms: dict[str, Any] = {}
     if isinstance(packed, PackedForest) and "trees_" in attributes:
@@ -249,11 +249,11 @@ def keep_for_prediction(thing: Any, attributes: dict[str, Any]) -> dict[str, Any
     if not forms:
         return attributes
     kept = {**{name: value for name, value in attributes.items() if name not in GONE}, **forms}
-    return kept if _still_answers(thing, kept) else attributes
+    return kept if _can_predict(thing, kept) else attributes
 
 
 def keep_for_explanation(thing: Any, attributes: dict[str, Any]) -> dict[str, Any]:
-    """The attributes that a compact file holds of an object; all of them where it has no smaller form."""
+    """The attributes of an object in a compact file; all of them if it has no smaller form."""
     trees, members = attributes.get("trees_"), attributes.get("members_")
     if isinstance(trees, list) and trees and all(type(tree) is Tree for tree in trees):
         packed = vars(thing)["packed_"]
@@ -268,7 +268,7 @@ def keep_for_explanation(thing: Any, attributes: dict[str, Any]) -> dict[str, An
 
 
 def _packed_members(members: list[Any], attributes: dict[str, Any]) -> dict[str, Any]:
-    """Bagged trees in their packed form, where that has the members' own answers: not times a coefficient."""
+    """Bagged trees in packed form, if it has the predictions of the members without coefficients."""
     kinds = {type(member) for member in members}
     packed, coefficients = attributes.get("_packed"), np.asarray(attributes.get("coefficients_"))
     if kinds not in ({TreeMember}, {SubspaceTree}) or (packed is not None and np.any(coefficients != 1.0)):
@@ -280,8 +280,8 @@ def _packed_members(members: list[Any], attributes: dict[str, Any]) -> dict[str,
     return {"members_": PackedMembers(trees, features)}
 
 
-def _still_answers(thing: Any, attributes: dict[str, Any]) -> bool:
-    """Some rules ask every member: a weighted median has no use for sums of trees."""
+def _can_predict(thing: Any, attributes: dict[str, Any]) -> bool:
+    """Whether predictions work with these attributes; a weighted median needs every member."""
     kind: Any = type(thing)
     smaller = kind.__new__(kind)
     vars(smaller).update(attributes)

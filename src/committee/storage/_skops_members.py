@@ -1,4 +1,4 @@
-"""Members of classes that model files do not know, by way of skops: on request only, and only of classes named."""
+"""Members of other classes, stored with skops on request, for trusted classes only."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from committee.storage.errors import ModelFileError, UnstorableError
 
 
 def dump_foreign(thing: Any, path: str) -> tuple[bytes, list[str]]:
-    """The thing in the format of skops, and the types in it that a reader must trust."""
+    """The object in the format of skops, and the types in it that must be trusted."""
     sio = _skops()
     try:
         data = sio.dumps(thing)
         return data, list(sio.get_untrusted_types(data=data))
-    except Exception as error:  # skops raises whatever the object does
+    except Exception as error:  # any error of the object
         raise UnstorableError(f"{path or 'The model'} cannot be stored by skops either: {error}") from error
 
 
 def load_foreign(data: bytes, name: str, trusted: Sequence[str]) -> Any:
-    """The thing again, if every type in it is known to skops or trusted by the user."""
+    """The object, if all its types are known to skops or trusted by the user."""
     if name not in trusted:
         raise ModelFileError(
             f"The file holds a {name:.120} in the format of skops, which may run code of that class: if you know where "

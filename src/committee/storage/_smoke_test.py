@@ -1,4 +1,4 @@
-"""A model answers one row: the last check that its parts fit together."""
+"""A prediction for one row, the last check of a model from a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def can_be_tried(model: Any) -> bool:
 
 
 def try_out(model: Any) -> None:
-    """Ask the model about a row of zeros; whatever it raises is raised."""
+    """Predict a row of zeros; errors are passed on."""
     row = np.zeros((1, model.n_features_in_))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -28,7 +28,7 @@ def try_out(model: Any) -> None:
 
 
 def predictions_a_row(model: Any) -> bool:
-    """Does it? A model of tables with texts, say, may not take a row of zeros."""
+    """Whether the model predicts a row of zeros; a model of a table with texts may not."""
     if not can_be_tried(model):
         return False
     try:

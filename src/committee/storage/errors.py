@@ -1,11 +1,11 @@
-"""What is wrong with a model file, or with a model that cannot become one."""
+"""Errors of model files."""
 
 from __future__ import annotations
 
 
 class ModelFileError(ValueError):
-    """The file is damaged, is no model of this library, or holds what its format does not allow."""
+    """Raised for a file that is damaged, invalid, or not a model file of this library."""
 
 
 class UnstorableError(TypeError):
-    """The model holds something that a model file cannot hold."""
+    """Raised for a model with parts that cannot be stored."""

@@ -166,7 +166,7 @@ def test_an_array_without_its_zeros_is_what_it_says(rejects: Any, change: Callab
         ("forest, prediction only", set_number(".value_index", -1, -1), "value_index"),
         ("forest, prediction only", set_number(".roots", 1, 10**6), "one after the other"),
         ("forest, prediction only", set_number(".roots", 1, 1), "outside its tree|one parent"),
-        ("AdaBoost", set_number(".depths", 0, 2**62), "not as deep"),
+        ("AdaBoost", set_number(".depths", 0, 2**62), "wrong depths"),
         ("AdaBoost", set_number("_packed.nodes.step", 0, 2**30), "packed nodes lies outside"),
         ("gradient boosting with categories", set_number(".output", 0, 5), "score that is not there"),
         ("gradient boosting with categories", set_number(".offsets", 1, 10**6), "one after the other"),
