@@ -42,7 +42,7 @@ def test_the_bound_holds_for_every_vote(n_classes: int, accuracy: float, n_membe
         votes, y = simulated_votes(seed, n_members, n_classes, accuracy)
         result = strength_and_correlation(votes, y)
         assert result.is_vacuous == (result.bound >= 1.0)
-        assert ("nothing" in result.note) == result.is_vacuous
+        assert any(word in result.note for word in ("vacuous", "nothing")) == result.is_vacuous
         if result.strength <= 0.0:
             assert result.bound == np.inf
             continue

@@ -28,7 +28,7 @@ DAMAGE = (
 
 
 class _HashedLocator(_CacheLocator):
-    """Puts every kernel into the one directory whose name already says which sources it belongs to."""
+    """Puts every kernel into the one directory, whose name contains the hash of the sources."""
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
         self._module = py_func.__module__.removeprefix("committee.kernels.").replace(".", "-")
@@ -143,7 +143,7 @@ class _PartLibrary(JITCodeLibrary):
 
 
 class _NoEntry(dict[str, str]):
-    """Numba wants a built-in function as the way in from Python; the look-up of this dict is one that refuses."""
+    """Numba requires a built-in function as the entry point from Python: the look-up of this dict, which raises."""
 
     def __missing__(self, key: object) -> str:
         raise TypeError(f"{self['name']} is a part of kernels and cannot be called from Python")

@@ -1,4 +1,4 @@
-"""The directory of compiled kernels: its place, its name, what the user is told when it is filled.
+"""The directory of compiled kernels: its place, its name, the notice when it is filled.
 
 Numba notices an edit of a function's own file, but not of a callee in another file. So the cache directory carries a
 hash of all kernel sources and of everything else that decides the machine code, and a change anywhere starts afresh.

@@ -1,4 +1,4 @@
-"""The error of models that were saved for prediction only and are asked for more."""
+"""The error of models that were saved for prediction only and lack an attribute."""
 
 from __future__ import annotations
 

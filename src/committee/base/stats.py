@@ -53,8 +53,8 @@ def mean_over_folds(values: Floats) -> Mean:
 def standard_error_of_folds(values: Floats) -> Floats:
     """Standard error of the mean over the first two axes, [n_repeats, n_folds, ...].
 
-    Folds share training rows and repeats share all rows, so J errors tell less than J independent ones would: the
-    variance of their mean is about (1 / J + n_test / n_train) times theirs (Nadeau and Bengio 2003).
+    Folds share training rows and repeats share all rows, so J errors carry less information than J independent ones:
+    the variance of their mean is about (1 / J + n_test / n_train) times theirs (Nadeau and Bengio 2003).
     """
     n_repeats, n_folds = values.shape[:2]
     factor = 1.0 / (n_repeats * n_folds) + 1.0 / (n_folds - 1)

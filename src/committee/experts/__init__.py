@@ -1,1 +1,1 @@
-"""Mixtures of experts: a gate says which expert answers for which row."""
+"""Mixtures of experts: a gate weights the predictions of the experts for every row."""

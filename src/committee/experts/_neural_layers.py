@@ -3,12 +3,12 @@
     f_e(z)  =  B_e' relu(A_e' z + a_e) + b_e            one hidden layer for each of E experts
     out(z)  =  sum over the k chosen experts of G_e(z) f_e(z)
 
-Only chosen experts work. Each has as many desks as the busiest one needs, and answers its rows side by side in two
-matrix products; what lies on a desk nobody uses is 0 and counts for nothing:
+Only the chosen experts are evaluated. Rows are dispatched to slots, as many for each expert as the one with the largest
+load needs, so that two batched matrix products serve all experts; unused slots hold zeros:
 
     chosen   row 0: experts 2, 0    row 1: experts 0, 1
-    desks    expert 0: rows 0, 1 | expert 1: row 1, - | expert 2: row 0, -
-    place    of every row's pieces of work among all desks: [[4, 0], [1, 2]]
+    slots    expert 0: rows 0, 1 | expert 1: row 1, - | expert 2: row 0, -
+    place    slots of every row among all slots: [[4, 0], [1, 2]]
 
 All parameters of a network live in one vector: an optimiser then takes a step with a few operations on it, and a
 gradient is checked entry by entry. A layer is a tuple of views into it.
@@ -69,18 +69,18 @@ class Layer(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What the layer did with a batch, kept for the way back."""
+    """Activations of a layer for a batch, kept for the backward pass."""
 
     gating: Gating
-    place: NDArray[np.int64]  # [n, k], desks of every row
-    given: Floats  # [E, desks, d]
-    hidden: Floats  # [E, desks, h]
+    place: NDArray[np.int64]  # [n, k], slots of every row
+    given: Floats  # [E, slots, d]
+    hidden: Floats  # [E, slots, h]
     predictions: Floats  # [n, k, m], of the experts of every row
     output: Floats  # [n, m]
 
 
 class Balance(NamedTuple):
-    """The balance losses of a layer, and what they ask of the gate."""
+    """The balance losses of a layer, and their derivatives by the outputs of the gate."""
 
     importance: float  # CV^2
     load: float
@@ -104,7 +104,7 @@ def views(theta: Floats, shapes: Sequence[LayerShape]) -> list[Layer]:
 
 
 def start(shapes: Sequence[LayerShape], rng: np.random.Generator) -> Floats:
-    """Random weights that keep the size of what passes through (He et al. 2015); a gate that knows nothing yet."""
+    """Random weights that keep the size of what passes through (He et al. 2015); gates close to uniform."""
     theta = np.zeros(sum(shape.n_parameters for shape in shapes))
     for shape, layer in zip(shapes, views(theta, shapes), strict=True):
         layer.gate[:-1] = rng.normal(0.0, GATE_START / math.sqrt(shape.n_inputs), (shape.n_inputs, shape.n_experts))
@@ -114,36 +114,36 @@ def start(shapes: Sequence[LayerShape], rng: np.random.Generator) -> Floats:
 
 
 def dispatch(chosen: NDArray[np.int64], n_experts: int) -> tuple[NDArray[np.int64], int]:
-    """The desks of every row [n, k], rows of an expert in their order, and how many desks each expert has."""
+    """The slots of every row [n, k], rows of an expert in their order, and how many slots each expert has."""
     expert = chosen.ravel()
     order = np.argsort(expert, kind="stable")
     load = np.bincount(expert, minlength=n_experts)
-    n_desks, before = int(load.max()), np.cumsum(load) - load
+    n_slots, before = int(load.max()), np.cumsum(load) - load
     place = np.empty(expert.size, np.int64)
-    place[order] = np.arange(expert.size) + (np.arange(n_experts) * n_desks - before)[expert[order]]
-    return place.reshape(chosen.shape), n_desks
+    place[order] = np.arange(expert.size) + (np.arange(n_experts) * n_slots - before)[expert[order]]
+    return place.reshape(chosen.shape), n_slots
 
 
 def forward(layer: Layer, z: Floats, k: int, eps: Floats | None) -> Work:
-    """Send the rows z [n, d] to their experts and mix the answers."""
+    """Send the rows z [n, d] to their experts and mix their outputs."""
     gating = noisy_top_k(np.column_stack([z, np.ones(len(z))]), layer.gate, layer.noise, k, eps)
     n_experts, n_inputs, _ = layer.A.shape
-    place, n_desks = dispatch(gating.chosen, n_experts)
-    given = _lay_out(z[:, np.newaxis], place, n_experts, n_desks, n_inputs)
+    place, n_slots = dispatch(gating.chosen, n_experts)
+    given = _lay_out(z[:, np.newaxis], place, n_experts, n_slots, n_inputs)
     hidden = given @ layer.A
     hidden += layer.a[:, np.newaxis]
     np.maximum(hidden, 0.0, out=hidden)
-    said = hidden @ layer.B
-    said += layer.b[:, np.newaxis]
-    predictions = said.reshape(n_experts * n_desks, -1)[place]
+    raw = hidden @ layer.B
+    raw += layer.b[:, np.newaxis]
+    predictions = raw.reshape(n_experts * n_slots, -1)[place]
     return Work(gating, place, given, hidden, predictions, (gating.proba[:, np.newaxis] @ predictions)[:, 0])
 
 
-def _lay_out(pieces: Floats, place: NDArray[np.int64], n_experts: int, n_desks: int, width: int) -> Floats:
-    """Pieces of work [n, 1 or k, width] on their desks, [E, desks, width], zeros on the others."""
-    desks = np.zeros((n_experts * n_desks, width))
-    desks[place] = pieces
-    return desks.reshape(n_experts, n_desks, width)
+def _lay_out(rows: Floats, place: NDArray[np.int64], n_experts: int, n_slots: int, width: int) -> Floats:
+    """Rows [n, 1 or k, width] in their slots, [E, slots, width], zeros in the others."""
+    slots = np.zeros((n_experts * n_slots, width))
+    slots[place] = rows
+    return slots.reshape(n_experts, n_slots, width)
 
 
 def balance(gating: Gating, weight: Floats) -> Balance:
@@ -182,13 +182,13 @@ def backward(
 
 
 def _experts_backward(layer: Layer, work: Work, d_output: Floats, slope: Layer) -> Floats:
-    """Through the experts; returns derivatives by what lay on their desks, [E, desks, d]."""
-    n_experts, n_desks, _ = work.given.shape
-    pieces = work.gating.proba[:, :, np.newaxis] * d_output[:, np.newaxis]
-    d_said = _lay_out(pieces, work.place, n_experts, n_desks, d_output.shape[1])
-    np.matmul(work.hidden.transpose(0, 2, 1), d_said, out=slope.B)
-    d_said.sum(axis=1, out=slope.b)
-    d_hidden = d_said @ layer.B.transpose(0, 2, 1)
+    """Backward pass of the experts; returns the derivatives by their inputs, [E, slots, d]."""
+    n_experts, n_slots, _ = work.given.shape
+    rows = work.gating.proba[:, :, np.newaxis] * d_output[:, np.newaxis]
+    d_raw = _lay_out(rows, work.place, n_experts, n_slots, d_output.shape[1])
+    np.matmul(work.hidden.transpose(0, 2, 1), d_raw, out=slope.B)
+    d_raw.sum(axis=1, out=slope.b)
+    d_hidden = d_raw @ layer.B.transpose(0, 2, 1)
     d_hidden *= work.hidden > 0.0
     np.matmul(work.given.transpose(0, 2, 1), d_hidden, out=slope.A)
     d_hidden.sum(axis=1, out=slope.a)

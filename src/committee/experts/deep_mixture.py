@@ -24,7 +24,7 @@ from committee.base.array_types import Floats
 from committee.experts._neural_layers import Balance, LayerShape, Work, backward, balance, forward, views
 
 BLOCK_CELLS = 2**17
-"""Numbers on the desks of the experts at a time, if all rows go to one of them: one megabyte stays in the cache, and
+"""Values in the slots of the experts at a time, if all rows go to one of them: one megabyte stays in the cache, and
 BLAS takes no second thread for it, which would cost more than it brings."""
 
 
@@ -74,7 +74,7 @@ def make_network(
 def layers_at_work(
     network: Network, theta: Floats, X: Floats, noise: Sequence[Floats | None] | None = None
 ) -> list[Work]:
-    """What every layer does with the rows; without `noise` as it answers."""
+    """The forward pass of every layer; without `noise` that of `predict`."""
     z, works = X, list[Work]()
     for index, layer in enumerate(views(theta, network.shapes)):
         works.append(forward(layer, z, network.top_k, None if noise is None else noise[index]))

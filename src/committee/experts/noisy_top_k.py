@@ -35,7 +35,7 @@ ROOT_2PI = math.sqrt(2.0 * math.pi)
 
 
 class Gating(NamedTuple):
-    """What the gate says of a batch of n rows; E experts, k of them for each row."""
+    """Output of the gate for a batch of n rows; E experts, k of them for each row."""
 
     x: Floats  # [n, d + 1], the last column 1
     clean: Floats  # [n, E], x W_gate

@@ -180,7 +180,7 @@ class BaseSparselyGatedMixture(Estimator):
     hidden_units: int = param(at_least(1), default=16, doc="Hidden units of an expert.")
     layer_width: int = param(at_least(1), default=16, doc="Number of outputs of a layer that the next layer reads.")
     noisy_gating: bool = param(
-        "boolean", default=True, doc="Whether to add noise to the gates in training; its size is learned."
+        "boolean", default=True, doc="Whether to add noise to the gates in training; its size is fitted."
     )
     importance_loss: float = param(
         non_negative,

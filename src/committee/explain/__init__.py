@@ -1,4 +1,4 @@
-"""What a fitted ensemble says about the data it was fitted on."""
+"""Explanations and diagnostics of fitted ensembles."""
 
 from __future__ import annotations
 

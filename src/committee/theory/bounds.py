@@ -73,9 +73,9 @@ class GeneralisationBound(NamedTuple):
     penalty : float
         What the bound adds to the measured fraction.
     is_vacuous : bool
-        Whether `value` is at least 1, so that the bound says nothing.
+        Whether `value` is at least 1.
     note : str
-        The probability with which the bound holds, or why it says nothing.
+        The probability with which the bound holds, or why it is vacuous.
     """
 
     value: float

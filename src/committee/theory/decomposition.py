@@ -226,7 +226,7 @@ def _vote_parts(counts: Floats, probabilities: Floats) -> Floats:
     q = counts / np.where(n_votes > 0.0, n_votes, np.nan)
     rows, best, main = np.arange(len(q)), probabilities.argmax(axis=1), counts.argmax(axis=1)
     of_best, best_error = q[rows, best], 1.0 - probabilities[rows, best]
-    agree = np.sum(q * probabilities, axis=1)  # the chance that an answer is y
+    agree = np.sum(q * probabilities, axis=1)  # the probability that a prediction is y
     bias = np.where(np.isnan(of_best), np.nan, best != main)
     unbiased = np.where(best == main, 1.0 - of_best, 0.0)
     biased = np.where(best == main, 0.0, of_best)

@@ -206,7 +206,7 @@ def error_correlation(predictions: Numbers, y: Numbers) -> Floats:
     error = np.nan_to_num(h - truth)
     with np.errstate(invalid="ignore", divide="ignore"):
         n = there @ there.T
-        mean = error @ there.T / n  # of member i on the rows that j answers too
+        mean = error @ there.T / n  # of member i on the rows that j predicts too
         square = (error * error) @ there.T / n - mean * mean
         together = error @ error.T / n - mean * mean.T
         return _off_diagonal(together / np.sqrt(square * square.T))

@@ -55,7 +55,7 @@ class Strength(NamedTuple):
     ratio : float
         rho / s^2, Breiman's c/s2: the smaller the better.
     is_vacuous : bool
-        Whether `bound` is at least 1, so that it says nothing.
+        Whether `bound` is at least 1.
     n_rows : int
         Rows with a vote.
     note : str
@@ -140,7 +140,7 @@ def _bounds(margin: Floats, deviation: float) -> Strength:
     bound = rho * (1.0 - s * s) / s**2
     is_vacuous = bound >= 1.0
     note = (
-        f"the bound is {bound:.3g}, which says nothing of an error: stronger or less correlated members are needed"
+        f"the bound is {bound:.3g}, which is vacuous: stronger or less correlated members are needed"
         if is_vacuous
         else f"the error is at most {bound:.3g}; on these rows it is {error:.3g}"
     )
@@ -252,7 +252,7 @@ def variance_of_average(predictions: Numbers, y: Numbers | None = None) -> Avera
     -----
     All members come from one training set. Given that set they are independent draws of the same random procedure, so
 
-        (1 - rho) s^2   is the mean over x of the variance of a member at x, given the training set. It alone answers
+        (1 - rho) s^2   is the mean over x of the variance of a member at x, given the training set. It alone shows
                         whether more members would help; averaged over training sets it is the textbook's (1 - rho) s^2.
         rho s^2         is what all members of this training set have in common. With y it includes noise and squared
                         bias besides the variance over training sets, so it is the mean squared error that no number

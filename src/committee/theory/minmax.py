@@ -28,7 +28,7 @@ LARGEST = float(np.finfo(np.float64).max)
 """The threshold with every present value on its left, as in the trees of the engine."""
 
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-"""The smallest that HiGHS takes: both sides of the duality are answers here."""
+"""The smallest that HiGHS takes: both sides of the duality are used here."""
 
 
 GAP = 1e-6

@@ -155,8 +155,8 @@ def test_the_squared_variation() -> None:
 
 
 def test_rows_are_dispatched_as_drawn_in_the_docstring() -> None:
-    place, n_desks = dispatch(np.array([[2, 0], [0, 1]]), 4)
-    assert n_desks == 2
+    place, n_slots = dispatch(np.array([[2, 0], [0, 1]]), 4)
+    assert n_slots == 2
     assert place.tolist() == [[4, 0], [1, 2]]
 
 
