@@ -189,7 +189,7 @@ def test_invalid_arguments_raise():
             boosting_curves(X, y, n_rounds=10, margin_rounds=rounds)
     with pytest.raises(TypeError, match="DecisionTreeClassifier has no staged_predict"):
         boosting_curves(X, y, DecisionTreeClassifier())
-    with pytest.raises(ValueError, match="y has 1 class"):
+    with pytest.raises(ValueError, match="got 1 class"):
         boosting_curves(X, np.zeros(40))
 
 
