@@ -91,7 +91,7 @@ def test_other_weak_learners_and_invalid_arguments():
     assert np.all(result.test_errors < 0.6)
     with pytest.raises(ValueError, match="boosters is empty"):
         margin_maximisation(X, y, {})
-    with pytest.raises(ValueError, match="y has 1 class"):
+    with pytest.raises(ValueError, match="got 1 class"):
         margin_maximisation(X, np.ones(len(X)), boosters)
 
 

@@ -44,5 +44,5 @@ def test_similar_or_not_is_said():
 
 
 def test_one_class_raises():
-    with pytest.raises(ValueError, match="y has 1 class"):
+    with pytest.raises(ValueError, match="got 1 class"):
         validation_choice(np.zeros((20, 2)), np.ones(20))
