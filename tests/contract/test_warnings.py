@@ -43,7 +43,7 @@ def test_a_warning_of_a_fit_points_at_the_fit(model: Any, table: Any, target: An
     assert_points_here(given, text)
 
 
-def test_a_warning_of_an_answer_points_at_the_question() -> None:
+def test_a_warning_of_predict_points_at_the_caller() -> None:
     few = c.BaggingRegressor(n_estimators=30, random_state=0).fit(X[:12], VALUES[:12])
     known = c.DecisionTreeRegressor().fit(pd.DataFrame({"c": pd.Categorical(["a", "b"])}), [0.0, 1.0])
     with warnings.catch_warnings(record=True) as given:

@@ -158,7 +158,7 @@ def test_adaboost_identities(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_replays_of_the_same_answers_agree(seed: int) -> None:
+def test_replays_of_the_same_predictions_agree(seed: int) -> None:
     """AdaBoost is the case theta = 0, M1 and SAMME with two classes, and confidence-rated with answers of +-1."""
     X, y, w0 = make_data(seed)
     learned, chosen = adaboost(X, y, w0, 40)
@@ -191,7 +191,7 @@ def test_negate_keeps_what_is_worse_than_chance() -> None:
     assert (len(stopping.error), stopping.stopped) == (1, "weak")
 
 
-def test_negate_when_learning() -> None:
+def test_negate_in_training() -> None:
     """All stumps of the class are worse than chance: with `negate` one round of the least bad, without none."""
     X, y, w0 = make_data(0)
     stumps = all_stumps(X)
@@ -248,7 +248,7 @@ def test_weights_mean_copies(form: str) -> None:
     assert np.any((y * weighted.f).min(axis=1) < weighted.margin * np.cumsum(weighted.coefficient))  # it would show
 
 
-def test_weights_mean_copies_when_learning() -> None:
+def test_weights_mean_copies_in_training() -> None:
     X, y, w0 = make_data(0, weighted=False)
     odd = np.flatnonzero(y * best_stump(X, y, w0 / 40).predictions < 0)[:2]
     w0[odd] = [0, 2]

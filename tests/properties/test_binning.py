@@ -121,7 +121,7 @@ def test_few_distinct_values_have_a_bin_each(values: Floats, max_bins: int) -> N
 
 
 @given(columns(min_size=2), st.integers(2, 20), st.sampled_from([np.float32, np.float64]))
-def test_bins_tell_apart_what_they_say(values: Floats, max_bins: int, dtype: type) -> None:
+def test_bins_distinguish_what_they_say(values: Floats, max_bins: int, dtype: type) -> None:
     """lower and upper are training values, every row lies between those of its bin, and bins do not overlap."""
     values = np.clip(values, -1e30, 1e30).astype(dtype)
     matrix = bin_column(values, None, max_bins)

@@ -50,7 +50,7 @@ def test_arrays_frames_and_sparse_matrices_have_keys_of_their_values() -> None:
     assert row_keys(matrix)[0] == row_keys(matrix)[2] != row_keys(matrix)[1]
 
 
-def test_texts_and_empty_cells_are_told_apart() -> None:
+def test_texts_and_empty_cells_are_distinguished() -> None:
     values = ["x", "None", None, "nan", "y", "x"]
     for frame in (pl.DataFrame({"c": values}), pd.DataFrame({"c": values}), np.array(values, object)[:, np.newaxis]):
         keys = row_keys(frame)

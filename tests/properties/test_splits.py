@@ -180,13 +180,13 @@ def test_apart_copies_go_to_different_folds_and_together_to_the_same() -> None:
         assert np.unique(y[test], return_counts=True)[1].tolist() == [5] * 4
 
 
-def test_targets_do_not_tell_rows_apart() -> None:
+def test_targets_do_not_distinguish_rows() -> None:
     X, y = np.repeat(np.arange(10.0), 4)[:, np.newaxis], np.tile([0, 1, 1, 2], 10)
     for train, test in k_folds(rows_to_split(X, y, is_class=True), 5, seed=0):
         assert not set(X[train, 0]) & set(X[test, 0])
 
 
-def test_the_fraction_held_out_is_the_one_asked_for() -> None:
+def test_the_fraction_held_out_is_the_one_requested() -> None:
     rows = rows_to_split(np.arange(1000.0)[:, np.newaxis], np.arange(1000.0), is_class=False)
     for fraction, n in ((0.1, 100), (0.25, 250), (0.999, 999), (0.9999, 999), (1e-9, 1)):
         split = hold_out(rows, fraction, seed=0)

@@ -90,7 +90,7 @@ def assert_same_tree(a: Tree, b: Tree) -> None:
 @pytest.mark.parametrize("criterion", ["gini", "squared_error", "absolute_error"])
 @settings(max_examples=40)
 @given(st.data())
-def test_rows_are_shared_out_without_loss(criterion: str, max_bins: int | None, data: st.DataObject) -> None:
+def test_rows_are_distributed_without_loss(criterion: str, max_bins: int | None, data: st.DataObject) -> None:
     table = data.draw(tables(criterion, n_categories=data.draw(st.sampled_from([0, 5]))))
     weight = table.times.astype(float)
     tree = grow_tree(table, criterion, weight, max_bins)

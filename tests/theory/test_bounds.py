@@ -105,7 +105,7 @@ def test_adaboost_loss_is_the_product_and_bounds_the_weighted_error(seed: int) -
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_answers_between_the_signs_stay_below_the_product(seed: int) -> None:
+def test_predictions_between_the_signs_stay_below_the_product(seed: int) -> None:
     X, y, w = diagonal(seed)
     soft = np.tanh(2 * X) * y[:, None]
     run = naive_adaboost(np.hstack([soft, -soft]), w, 20)

@@ -142,6 +142,6 @@ def test_bad_codes_are_rejected(codes: np.ndarray, y: np.ndarray, text: str) -> 
         pairwise_diversity(codes, y)
 
 
-def test_bad_answers_are_rejected() -> None:
+def test_bad_predictions_are_rejected() -> None:
     with pytest.raises(ValueError, match="truth like a member's"):
         ambiguity(np.ones((2, 3)), np.ones(4))

@@ -159,7 +159,7 @@ def test_known_correlation_and_variance_are_found(rho: float, variance: float, o
     assert result.gain_left == pytest.approx((1.0 - rho) * variance / n_members, rel=0.05)
 
 
-def test_rows_with_fewer_than_two_answers_are_left_out() -> None:
+def test_rows_with_fewer_than_two_predictions_are_left_out() -> None:
     predictions = np.array([[1.0, 2.0, np.nan, np.nan], [2.0, 5.0, 9.0, np.nan]])
     y = np.zeros(4)
     assert variance_of_average(predictions, y) == variance_of_average(predictions[:, :2], y[:2])
@@ -167,7 +167,7 @@ def test_rows_with_fewer_than_two_answers_are_left_out() -> None:
         variance_of_average(predictions[:, 2:], y[2:])
 
 
-def test_the_note_answers_whether_more_would_help() -> None:
+def test_the_note_shows_whether_more_would_help() -> None:
     same = np.tile(np.arange(4.0), (3, 1))
     assert "would remove another 0 (0 %)" in variance_of_average(same, np.zeros(4)).note
     assert "nothing is left" in variance_of_average(same, np.arange(4.0)).note
@@ -202,7 +202,7 @@ def test_training_sets_need_members(shape: tuple[int, ...]) -> None:
         variance_over_training_sets(np.zeros(shape))
 
 
-def test_bad_answers_are_rejected() -> None:
+def test_bad_predictions_are_rejected() -> None:
     with pytest.raises(ValueError, match=r"\[members, n\]"):
         variance_of_average(np.zeros(3))
     with pytest.raises(ValueError, match="finite or nan"):

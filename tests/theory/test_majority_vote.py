@@ -77,7 +77,7 @@ def test_correlated_voters_by_simulation() -> None:
     assert result.independent_error < result.correlated_error < 1 - result.accuracy
 
 
-def test_independent_and_equal_voters_are_told_apart() -> None:
+def test_independent_and_equal_voters_are_distinguished() -> None:
     rng = np.random.default_rng(1)
     same = np.tile(rng.uniform(size=500) < 0.7, (9, 1))
     result = fit_voter_model(same)

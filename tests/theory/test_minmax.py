@@ -164,7 +164,7 @@ def test_neighbouring_floats_and_huge_ones_are_cut() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_stumps_answer_by_their_fields_and_differ(seed: int) -> None:
+def test_stumps_predict_by_their_fields_and_differ(seed: int) -> None:
     X, _ = random_table(seed)
     result = all_stumps(X)
     m = result.predictions.shape[1]

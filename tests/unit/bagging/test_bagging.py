@@ -112,7 +112,7 @@ def test_a_regressor_is_its_twin_that_refits_on_repeated_rows(sampling: Any, spl
         assert model.history_.oob_error[n_members - 1] == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_samples_are_what_was_learned_from() -> None:
+def test_the_samples_are_the_training_rows() -> None:
     X, y, _ = make_data()
     model = BaggingClassifier(n_estimators=200, random_state=0).fit(X, y)
     outside = [1 - np.unique(rows).size / 150 for rows in model.estimators_samples_]
@@ -202,7 +202,7 @@ def test_a_whole_weight_is_a_repetition(estimator: Any) -> None:
 
 
 @pytest.mark.parametrize("highest", [0, 4, 9, 10**6])
-def test_what_learned_from_a_row_does_not_judge_it(highest: int) -> None:
+def test_what_used_for_training_a_row_does_not_evaluate_it(highest: int) -> None:
     """Whole weights gave copies to both sides, and the out-of-bag error was nearly nothing."""
     X, labels, _ = make_data(n=400)
     rng = np.random.default_rng(0)
@@ -373,7 +373,7 @@ class Odd(ClassifierMixin, BaseEstimator):
         return np.full((len(X), len(self.classes_)), np.nan)
 
 
-def test_answers_that_are_none_are_rejected() -> None:
+def test_predictions_that_are_none_are_rejected() -> None:
     X, y, numbers = make_data()
     with pytest.raises(ValueError, match="3 finite probabilities"):
         BaggingClassifier(Odd(), 2).fit(X, y)
@@ -432,7 +432,7 @@ def test_the_rules_of_combination() -> None:
 @pytest.mark.parametrize("setting", [{}, {"max_features": 2}, {"combine": "vote"}, {"combine": "weighted"}], ids=str)
 @pytest.mark.parametrize("kind", [BaggingClassifier, BaggingRegressor])
 @pytest.mark.parametrize("with_categories", [False, True])
-def test_trees_in_one_piece_answer_as_one_after_the_other(kind: Any, setting: Any, with_categories: bool) -> None:
+def test_trees_in_one_piece_predict_as_one_after_the_other(kind: Any, setting: Any, with_categories: bool) -> None:
     X, labels, numbers = make_data()
     X[::7, 1] = np.nan
     X[:, 3] = np.digitize(X[:, 3], [-1.0, 0.0, 1.0])
@@ -616,7 +616,7 @@ def test_out_of_bag_is_close_to_cross_validation() -> None:
     assert model.fit(sonar.X, sonar.y).oob_error_ == pytest.approx(by_folds, abs=2 * 0.028)
 
 
-def test_rows_that_nobody_judged() -> None:
+def test_rows_without_predictions() -> None:
     X, y, _ = make_data()
     with pytest.warns(UserWarning, match=r"of 150 rows were in the sample of every member.* about \d+ more members"):
         model = BaggingClassifier(n_estimators=3, oob_score=True, random_state=0).fit(X, y)
@@ -706,7 +706,7 @@ def test_auto_ends_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "had not converged after 12 members" in model.stop_reason_
 
 
-def test_validation_rows_may_judge() -> None:
+def test_validation_rows_may_evaluate() -> None:
     X, y, _ = make_data(300)
     model = BaggingClassifier(n_estimators="auto", n_iter_no_change=10, random_state=0)
     model.fit(X[:150], y[:150], X_val=X[150:], y_val=y[150:])

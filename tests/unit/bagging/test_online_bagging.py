@@ -158,7 +158,7 @@ def test_a_row_of_weight_w_counts_as_w_rows_in_distribution() -> None:
 # --- members ---------------------------------------------------------------------------------------------------------
 
 
-def test_members_have_learned_every_row_as_often_as_its_count() -> None:
+def test_members_were_fitted_on_every_row_as_often_as_its_count() -> None:
     X, y = stream()
     model = fed(OnlineBaggingClassifier(Means(), n_estimators=4, random_state=0), X, y, 100, classes=["a", "b", "c"])
     for member in model._online_members():
@@ -207,7 +207,7 @@ def test_without_weights_a_member_is_shown_a_row_k_times() -> None:
         np.testing.assert_array_equal(a.sum_, b.sum_)
 
 
-def test_linear_members_answer_what_their_predict_does() -> None:
+def test_linear_members_predict_what_their_predict_does() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     labels = np.digitize(X[:, 0] + X[:, 1] ** 2, [0.3, 1.2])
@@ -267,7 +267,7 @@ def test_fit_takes_no_notice_of_order_and_repetition_is_weight() -> None:
     assert a.history_ == b.history_
 
 
-def test_weights_that_are_shares_mean_the_same_as_none() -> None:
+def test_weights_that_sum_to_one_mean_the_same_as_none() -> None:
     X, y = stream(64)
     model = OnlineBaggingClassifier(Means(), n_estimators=4, random_state=0)
     X = np.unique(X, axis=0)
@@ -312,7 +312,7 @@ def test_the_prequential_error_is_that_of_testing_then_training() -> None:
     np.testing.assert_allclose(history.member_errors[-1], np.nanmean(judged_members[-50:], axis=0), atol=1e-12)
 
 
-def test_rows_are_judged_as_they_come_by_members_that_have_seen_none_of_them() -> None:
+def test_rows_are_evaluated_as_they_come_by_members_that_have_seen_none_of_them() -> None:
     X, y = stream(250)
     model = OnlineBaggingClassifier(Means(), n_estimators=5, random_state=0)
     model.partial_fit(X[:90], y[:90], classes=["a", "b", "c"])
@@ -331,7 +331,7 @@ def test_a_batch_is_not_cut_by_the_history() -> None:
     assert model.prequential_error_ == pytest.approx(np.mean(early.predict(X[60:120]) != y[60:120]), abs=1e-12)
 
 
-def test_a_table_is_learned_in_pieces_that_grow() -> None:
+def test_a_table_is_fitted_in_pieces_that_grow() -> None:
     pieces = list(growing_pieces(5000))
     assert [(piece.start, piece.stop) for piece in pieces[:2]] == [(0, 20), (20, 40)]
     assert all(a.stop == b.start for a, b in pairwise(pieces))
@@ -344,7 +344,7 @@ def test_a_table_is_learned_in_pieces_that_grow() -> None:
     assert 0.0 < fitted.prequential_error_ < 0.5
 
 
-def test_a_majority_answers_and_its_shares_are_the_probabilities() -> None:
+def test_a_majority_predicts_and_its_fractions_are_the_probabilities() -> None:
     X, y = stream()
     model = OnlineBaggingClassifier(GaussianNB(), n_estimators=7, random_state=0).fit(X, y)
     predictions = np.array([member.predict(X) for member in model])
@@ -355,7 +355,7 @@ def test_a_majority_answers_and_its_shares_are_the_probabilities() -> None:
     np.testing.assert_allclose(mean.predict_proba(X), expected, atol=1e-12)
 
 
-def test_regression_answers_with_the_mean_and_is_judged_by_squares() -> None:
+def test_regression_predicts_with_the_mean_and_is_evaluated_by_squares() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 3))
     y = X @ [3.0, -2.0, 1.0] + 5.0
@@ -385,7 +385,7 @@ def test_predictions_before_any_member_is_fitted() -> None:
     assert number.predict(X)[0] == 0.0
 
 
-def test_a_single_class_is_answered_with() -> None:
+def test_a_single_class_is_predicted() -> None:
     X, _ = stream(30)
     model = OnlineBaggingClassifier(random_state=0).fit(X, np.full(30, "only"))
     assert set(model.predict(X)) == {"only"}
@@ -407,7 +407,7 @@ def test_fit_forgets() -> None:
     assert model.history_ == OnlineBaggingClassifier(random_state=0).fit(X[:, :2], y).history_
 
 
-def test_it_learns_spam() -> None:
+def test_it_fits_spam() -> None:
     X, y = load_dataset("spam")[:2]
     model = OnlineBaggingClassifier(random_state=0).fit(scale(X)[::4], y[::4])
     errors = model.history_.member_errors
@@ -433,7 +433,7 @@ def test_errors_leave_the_model_as_it_was() -> None:
         np.testing.assert_array_equal(member.sum_, expected)
 
 
-def test_what_cannot_learn_online_is_rejected() -> None:
+def test_what_has_no_partial_fit_is_rejected() -> None:
     X, y = stream()
     with pytest.raises(ValueError, match="estimator"):
         OnlineBaggingClassifier(LogisticRegression()).fit(X, y)

@@ -24,7 +24,7 @@ def test_helpers_take_part():
     assert len(set(names)) == 2
 
 
-def test_no_more_threads_than_asked_for():
+def test_no_more_threads_than_requested():
     busy, most, lock = 0, 0, threading.Lock()
 
     def work(_: int) -> None:

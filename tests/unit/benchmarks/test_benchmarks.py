@@ -66,7 +66,7 @@ def test_short_calls_are_made_several_times():
     assert len(log) > 100
 
 
-def test_quality_is_that_of_each_answer():
+def test_quality_is_that_of_each_prediction():
     contenders = {name: contender([], name) for name in ("committee", "the peer")}
     result = measure(Benchmark("group/name", "task", contenders, lambda answer: {"letters": len(answer)}), repeats=1)
     assert {name: timing.quality for name, timing in result.timings.items()} == {

@@ -28,7 +28,7 @@ def toy_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("toy_file")
-def test_coverage_is_the_share_of_test_rows_inside(monkeypatch: pytest.MonkeyPatch):
+def test_coverage_is_the_fraction_of_test_rows_inside(monkeypatch: pytest.MonkeyPatch):
     found = coverage.measure(TOY, 3)
     assert found is not None
     assert found.covered.shape == found.length.shape == (3, 3, 3)

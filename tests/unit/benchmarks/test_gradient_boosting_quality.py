@@ -58,7 +58,7 @@ def test_a_set_that_is_not_there_is_skipped(toy_file: Path):
 
 
 @pytest.mark.usefixtures("toy_file")
-def test_methods_are_judged_and_one_that_fails_is_left_out():
+def test_methods_are_evaluated_and_one_that_fails_is_left_out():
     def broken(*_: Any) -> Any:
         raise ValueError("no such thing")
 
@@ -128,7 +128,7 @@ def test_ranks_wins_and_ratios():
     assert "| peer | 2.17 | 0 | 2.0000 | 2 of 3 | 4.5 s |" in text
 
 
-def test_the_mean_ratio_is_judged_against_the_goal():
+def test_the_mean_ratio_is_evaluated_against_the_goal():
     results = [judged("one", committee=1.0, lightgbm=1.0), judged("two", committee=1.03, lightgbm=1.0)]
     assert "**1.0150** (from 1.0000 to 1.0300; ours smaller on 0). Goal: at most 1.01: missed." in (
         judging.equal_section(results)
@@ -159,7 +159,7 @@ def test_sets_are_chosen_by_name():
 
 
 @pytest.mark.usefixtures("toy_file")
-def test_the_command_writes_what_it_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_the_command_writes_what_it_evaluated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     ours = judging.equal_methods()["committee"]
     monkeypatch.setattr(judging, "SETS", (TOY, TOY._replace(name="gone", file="gone.csv")))
     monkeypatch.setitem(judging.KINDS, "defaults", (lambda: {"committee": ours}, judging.default_section))
@@ -178,7 +178,7 @@ def test_the_log_loss_of_a_sure_mistake_is_finite():
     assert smoothed_log_loss(np.array([1, 0]), share) == pytest.approx((7 * np.log(10) + np.log(2)) / 2, rel=1e-6)
 
 
-def test_memory_is_what_the_call_answers():
+def test_memory_is_what_the_call_returns():
     sizes = {"committee": 300.0, "peer": 200.0}
     contenders = {name: lambda peak=peak: lambda: Memory(peak, 10.0) for name, peak in sizes.items()}
     goals = (Goal("committee", 2.0, "peer"),)

@@ -23,7 +23,7 @@ def toy_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("toy_file")
-def test_rows_that_choose_and_rows_that_judge_are_all_rows_once():
+def test_rows_that_choose_and_rows_that_evaluate_are_all_rows_once():
     train, test = reported_errors.halves(TOY)
     assert (len(train), len(test)) == (60, 30)
     assert sorted([*train["a"], *test["a"]]) == list(range(90))

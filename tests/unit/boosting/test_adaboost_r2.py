@@ -142,7 +142,7 @@ def test_weighted_median_is_that_of_the_twin(kind: str) -> None:
         )
 
 
-def test_a_tie_goes_to_the_smaller_answer_as_in_scikit_learn() -> None:
+def test_a_tie_goes_to_the_smaller_prediction_as_in_scikit_learn() -> None:
     predictions = np.array([[3.0, 1.0, 2.0, 4.0]])
     assert weighted_median(predictions.T, np.ones(4), half_way=False)[0] == 2.0
     rounded = np.array([0.1, 0.7, 0.8])
@@ -246,7 +246,7 @@ class Stubborn(RegressorMixin, BaseEstimator):
         return np.array([self.table_.get(tuple(row), 0.0) + 1.0 for row in X.tolist()])
 
 
-def test_a_first_member_that_is_weak_answers_alone(friedman: tuple[Floats, Floats]) -> None:
+def test_a_first_member_that_is_weak_predicts_alone(friedman: tuple[Floats, Floats]) -> None:
     X, y = friedman
     with pytest.warns(ConvergenceWarning, match="no better than 1/2"):
         model = AdaBoostRegressor(Stubborn(), weighting="reweight").fit(X, y)
@@ -259,7 +259,7 @@ def test_a_first_member_that_is_weak_answers_alone(friedman: tuple[Floats, Float
     assert len(restarted.estimators_) == 1
 
 
-def test_very_many_answers_are_not_traced(friedman: tuple[Floats, Floats], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_predictions_are_not_traced(friedman: tuple[Floats, Floats], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("committee.boosting.adaboost_r2.MAX_TRACKED", 200 * 4)
     X, y = friedman
     traced = AdaBoostRegressor(n_estimators=4, random_state=0).fit(X, y)

@@ -73,7 +73,7 @@ def test_a_warm_start_rejects_other_rows_and_fewer_rounds(pima):
 
 
 @every_model
-def test_staged_answers_end_at_the_final_ones(name, pima):
+def test_staged_predictions_end_at_the_final_ones(name, pima):
     X, y = pima
     model = fresh(name, n_estimators=10).fit(X, y)
     pairs = [
@@ -378,7 +378,7 @@ def test_a_warm_start_after_the_end_changes_nothing(pima):
 
 
 @pytest.mark.parametrize("step", ["closed_form", "numeric"])
-def test_answers_that_say_nothing_end_the_run(step, pima):
+def test_predictions_that_say_nothing_end_the_run(step, pima):
     """Probabilities of one half everywhere: no row speaks against them, but they have no edge."""
     X, y = pima
     learner = DummyClassifier(strategy="uniform")

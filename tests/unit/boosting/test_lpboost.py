@@ -182,7 +182,7 @@ def test_n_estimators_bounds_the_columns() -> None:
     assert model.stop_reason_ == "all hypotheses were generated"
 
 
-def test_staged_answers_are_those_of_the_rounds() -> None:
+def test_staged_predictions_are_those_of_the_rounds() -> None:
     X, y = sonar()
     model = LPBoostClassifier(nu=0.2, n_estimators=30).fit(X, y)
     h = model.history_
@@ -244,7 +244,7 @@ def test_validation_keeps_the_best_round() -> None:
     assert len(list(model.staged_predict(X))) == int(errors.argmin()) + 1
 
 
-def test_judged_without_early_stopping_keeps_the_last_round() -> None:
+def test_evaluated_without_early_stopping_keeps_the_last_round() -> None:
     X, y = sonar()
     odd = np.arange(len(y)) % 2 == 1
     model = LPBoostClassifier(nu=0.1).fit(X[~odd], y[~odd], X_val=X[odd], y_val=y[odd])
@@ -371,7 +371,7 @@ def test_the_smallest_nu_is_the_smallest_hinge_loss_and_the_limit_of_a_positive_
     assert solve_master(u, start / (0.99 * limit)).value <= 1e-9
 
 
-def test_auto_leaves_a_margin_on_noisy_rows_and_answers_as_well_as_adaboost() -> None:
+def test_auto_leaves_a_margin_on_noisy_rows_and_predicts_as_well_as_adaboost() -> None:
     X, y = flipped()
     X_test, y_test = flipped(2000, seed=1)
     model = LPBoostClassifier(n_estimators=40, random_state=0).fit(X, y)

@@ -189,7 +189,7 @@ def test_the_vote_is_better_than_a_member_on_sonar() -> None:
     assert np.mean(errors) < np.mean(members)
 
 
-def test_a_single_class_is_answered_with() -> None:
+def test_a_single_class_is_predicted() -> None:
     X, _ = stream(30)
     model = OnlineBoostingClassifier(random_state=0).fit(X, np.full(30, 7))
     assert set(model.predict(X)) == {7}

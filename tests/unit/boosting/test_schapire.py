@@ -135,7 +135,7 @@ def test_history_is_that_of_the_top_three() -> None:
     np.testing.assert_allclose(np.flatnonzero(model.sample_weights_), np.flatnonzero(predictions[0] != predictions[1]))
 
 
-def test_the_answer_is_the_majority_of_majorities() -> None:
+def test_the_prediction_is_the_majority_of_majorities() -> None:
     X, y = noisy(1)
     model = SchapireBoostClassifier(depth=2).fit(X, y)
     votes = np.array([2 * member.predict(X) - 1 for member in model.estimators_]).reshape(3, 3, -1)
@@ -210,7 +210,7 @@ def test_a_single_class_of_weight_gives_a_constant() -> None:
         assert guess.member.predictions(np.array([[9.0]])).tolist() == [2 * code - 1]
 
 
-def test_importances_are_shares() -> None:
+def test_importances_are_fractions() -> None:
     X, y = noisy(0)
     model = SchapireBoostClassifier(depth=2).fit(X, y)
     assert model.feature_importances_.sum() == pytest.approx(1.0)

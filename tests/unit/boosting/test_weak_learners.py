@@ -127,7 +127,7 @@ def test_a_resample_has_two_classes_where_that_is_possible() -> None:
     assert all(len(np.unique(labels)) == 2 for _, labels in Diary.seen)
 
 
-def test_a_resample_of_one_class_is_learned_all_the_same() -> None:
+def test_a_resample_of_one_class_is_fitted_all_the_same() -> None:
     Diary.seen.clear()
     task = make_task(1)
     learn = make_learner(Diary(), task, weighting="reweight", kind="votes", n_jobs=None)

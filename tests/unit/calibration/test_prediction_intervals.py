@@ -37,7 +37,7 @@ def test_heavy_errors_decide():
     assert Residuals.of(errors, heavy).ends(0.5)[1] > 5.0
 
 
-def test_few_errors_promise_less_than_was_asked_for():
+def test_few_errors_promise_less_than_was_requested():
     """The share of exchangeable errors between the ends, of all places where a new one may fall among them."""
     for n in (2, 5, 12, 18, 19, 38, 39, 60):
         for coverage in (0.5, 0.8, 0.9, 0.95):

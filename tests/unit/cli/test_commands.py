@@ -393,7 +393,7 @@ def test_small_parts():
 # --- what a new user met ----------------------------------------------------------------------------------------------
 
 
-def test_answers_have_a_row_for_every_row_and_a_header_without_any(classes: Made, tmp_path: Path):
+def test_predictions_have_a_row_for_every_row_and_a_header_without_any(classes: Made, tmp_path: Path):
     lines = classes.table.read_text().splitlines()
     table = tmp_path / "t.csv"
     table.write_text("\n".join([*lines[:3], "", *lines[3:6], "", ""]))
@@ -405,7 +405,7 @@ def test_answers_have_a_row_for_every_row_and_a_header_without_any(classes: Made
     assert pl.read_parquet(tmp_path / "o.parquet").columns == ["prediction"]
 
 
-def test_answers_can_be_predicted_on_again(classes: Made, tmp_path: Path):
+def test_predictions_can_be_predicted_on_again(classes: Made, tmp_path: Path):
     first = tmp_path / "o.csv"
     assert run("predict", classes.model, classes.table, "--keep", "all", "-o", first).exit_code == 0
     again = run("predict", classes.model, first, "--keep", "all", "-q")
@@ -431,7 +431,7 @@ def test_more_requests_that_cannot_be_met(words: tuple[str, ...], message: str, 
     assert message in result.output
 
 
-def test_who_ran_out_of_time_is_told_what_to_do():
+def test_who_ran_out_of_time_gets_advice():
     def listed(status: str) -> list[str]:
         return left_out(cast(Comparison, SimpleNamespace(results=[SimpleNamespace(name="a", status=status, note="b")])))
 

@@ -408,7 +408,7 @@ def test_a_fault_in_a_later_batch_has_its_line_in_the_file(tmp_path: Path):
         list(iterate_frames(str(file), batch_bytes=64))
 
 
-def test_a_batch_of_text_has_no_more_rows_than_asked_for(tmp_path: Path):
+def test_a_batch_of_text_has_no_more_rows_than_requested(tmp_path: Path):
     file = tmp_path / "t.csv"
     file.write_text("a,b\n" + "1,2\n" * 10)
     assert [frame.height for frame in iterate_frames(str(file), batch_rows=4)] == [4, 4, 2]

@@ -104,7 +104,7 @@ def test_clones_keep_members_and_plans() -> None:
 
 
 @each
-def test_copies_answer_alike_and_a_refit_leaves_no_trace(cls: type[Any], tmp_path: Path) -> None:
+def test_copies_predict_alike_and_a_refit_leaves_no_trace(cls: type[Any], tmp_path: Path) -> None:
     model = fitted(cls)
     joblib.dump(model, tmp_path / "model.joblib")
     for other in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model.joblib", mmap_mode="r")):
@@ -126,7 +126,7 @@ def test_one_fold_is_a_part_held_out() -> None:
 
 
 @each
-def test_the_answer_is_the_weighted_mean_of_the_members(cls: type[Any]) -> None:
+def test_the_prediction_is_the_weighted_mean_of_the_members(cls: type[Any]) -> None:
     model = fitted(cls)
     parts = model.member_predictions(TABLE)
     assert parts.keys() == model.weights_.keys()
@@ -166,7 +166,7 @@ def held_out_of(model: Any, y: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[An
 
 
 @pytest.mark.parametrize("n_folds", [1, 3])
-def test_the_loss_of_a_vote_is_that_of_its_shares(n_folds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loss_of_a_vote_is_that_of_its_probabilities(n_folds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = make(CommitteeClassifier, combine="vote", cv=n_folds)
     predictions, truth = held_out_of(model, CODES, monkeypatch)
     votes = np.eye(3)[predictions.argmax(axis=2)]
@@ -354,7 +354,7 @@ def test_texts_are_rejected_with_a_word_on_what_to_do(cls: type[Any]) -> None:
         make(cls).fit(texts, target(cls))
 
 
-def test_one_class_is_answered_and_one_row_rejected() -> None:
+def test_one_class_is_predicted_and_one_row_rejected() -> None:
     for members in (FEW[:2], "auto"):
         model = CommitteeClassifier(members=members).fit(TABLE, np.full(150, "a"))
         assert set(model.predict(TABLE[:5])) == {"a"}
@@ -434,7 +434,7 @@ def test_a_member_of_no_use_is_skipped_after_its_first_fold_and_says_why() -> No
     assert again.weights_ == model.weights_
 
 
-def test_members_that_are_asked_for_are_never_skipped() -> None:
+def test_members_that_are_requested_are_never_skipped() -> None:
     X = np.random.default_rng(0).normal(size=(300, 3))
     y = (X[:, 0] * X[:, 1] > 0.0).astype(int)
     model = CommitteeClassifier(members=["gradient boosting", "linear model"], random_state=0).fit(X, y)

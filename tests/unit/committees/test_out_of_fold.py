@@ -87,7 +87,7 @@ ALGORITHMS = [
 @pytest.mark.filterwarnings("ignore")  # a few rounds do not converge
 @pytest.mark.parametrize("is_class", [True, False], ids=["classes", "numbers"])
 @pytest.mark.parametrize(("algorithm", "kind", "parameters"), ALGORITHMS, ids=[case[0] for case in ALGORITHMS])
-def test_answers_to_rows_left_out_know_nothing_of_their_targets(
+def test_predictions_to_rows_left_out_know_nothing_of_their_targets(
     algorithm: str, kind: Kind, parameters: dict[str, Any], is_class: bool
 ) -> None:
     """Another target of one row changes what is answered to others, and never what is answered to this one by much:
@@ -109,7 +109,7 @@ def test_answers_to_rows_left_out_know_nothing_of_their_targets(
         assert np.mean((result.predictions - noise) ** 2) > 0.9 * noise.var()
 
 
-def test_boosting_is_judged_by_the_folds_that_left_a_row_out() -> None:
+def test_boosting_is_evaluated_by_the_folds_that_left_a_row_out() -> None:
     """The kept scores stand at the rows of their folds: each is what a run without the fold says."""
     rows = make_rows(False)
     folds = folds_of(rows, 4, 0)
@@ -120,7 +120,7 @@ def test_boosting_is_judged_by_the_folds_that_left_a_row_out() -> None:
     assert np.corrcoef(result.predictions, rows.y)[0, 1] > 0.5  # rows at the wrong places would know nothing
 
 
-def test_a_large_table_is_judged_on_rows_held_out_once() -> None:
+def test_a_large_table_is_evaluated_on_rows_held_out_once() -> None:
     rows = make_rows(True)
     for algorithm, kind in (("gradient boosting", "codes"), ("linear model", "scaled")):
         result = fit_member(task(rows, algorithm, kind), rows, [folds_of(rows, 4, 0)[:1]])  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ def test_a_large_table_is_judged_on_rows_held_out_once() -> None:
         assert np.sum(~np.isnan(result.predictions[:, 0])) == 30
 
 
-def test_repeated_folds_average_answers_and_models() -> None:
+def test_repeated_folds_average_predictions_and_models() -> None:
     rows = make_rows(True)
     repeats = [folds_of(rows, 3, seed) for seed in (0, 1)]
     one, other = (fit_member(task(rows, "linear model", "scaled"), rows, [folds]) for folds in repeats)
@@ -148,7 +148,7 @@ def test_a_sample_keeps_every_class() -> None:
         assert len(model.support_) <= 20
 
 
-def test_a_class_that_a_fit_did_not_see_gets_no_share() -> None:
+def test_a_class_that_a_fit_did_not_see_has_probability_zero() -> None:
     y = np.where(np.arange(N) == 0, 3, CODES)
     rows = arrange(Rows(X, y, None, np.zeros(3, bool), 4))
     folds = folds_of(rows, 3, 0)
@@ -173,7 +173,7 @@ def test_seeds_differ_by_name_and_number() -> None:
     assert derived_seed(0, "a") == derived_seed(0, "a")
 
 
-def test_a_tally_is_a_mean_over_those_that_answered() -> None:
+def test_a_tally_is_a_mean_over_those_that_predicted() -> None:
     tally = Tally(3, 0)
     tally.add(np.array([0, 1]), np.array([1.0, 2.0]))
     tally.add(np.array([1]), np.array([4.0]))

@@ -78,7 +78,7 @@ def test_few_members_are_selected_too(n_members: int) -> None:
     assert result.weights.sum() == pytest.approx(1.0)
 
 
-def test_errors_of_classes_are_those_of_their_shares() -> None:
+def test_errors_of_classes_are_those_of_their_probabilities() -> None:
     predictions = np.array([[[0.7, 0.3], [0.2, 0.8], [np.nan, np.nan]], [[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]]])
     result = held_out_errors(predictions, np.array([0, 1, 1]), np.array([1.0, 3.0, 5.0]))
     np.testing.assert_allclose(result.weight, [0.25, 0.75])  # the row without an answer is left out

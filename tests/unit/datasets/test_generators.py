@@ -88,7 +88,7 @@ def test_known_errors_of_the_best_rules():
     assert twonorm(7).bayes_error == pytest.approx(0.02275, abs=1e-5)  # whatever the number of variables
 
 
-def test_waveforms_density_is_the_integral_over_the_mixing_share():
+def test_waveforms_density_is_the_integral_over_the_mixing_weight():
     """Ratios of chances against numerical integration, also far from all waves."""
     rng = np.random.default_rng(3)
     X = np.vstack([waveform().draw(4, rng).X, 12.0 * rng.standard_normal((2, 21))])

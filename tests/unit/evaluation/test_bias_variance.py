@@ -92,7 +92,7 @@ class Nearest(RegressorMixin, BaseEstimator):
         return self.y_[np.abs(np.asarray(X)[:, :1] - self.X_[:, 0]).argmin(axis=1)]
 
 
-def test_a_table_is_judged_by_the_samples_that_do_not_hold_the_row():
+def test_a_table_is_evaluated_by_the_samples_that_do_not_hold_the_row():
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 1)), 5.0 * rng.standard_normal(60)
     result = bias_variance(Nearest(), X, y, n_sets=40, random_state=0)
@@ -166,7 +166,7 @@ def test_j4_bagging_lowers_variance_and_boosting_bias():
     assert frame.loc[frame["model"] == "full tree", "against"].item() == ""
 
 
-def test_own_models_are_compared_with_the_first_or_as_told():
+def test_own_models_are_compared_with_the_first_or_as_requested():
     models = {"deep": DecisionTreeClassifier(), "flat": DecisionTreeClassifier(max_depth=1), "none": DummyClassifier()}
     step = correlated_step()
     result = compare_bias_variance(step, models=models, n_sets=10, n_train=40, n_test=200, random_state=0)

@@ -51,7 +51,7 @@ def test_errors_are_those_of_the_same_folds_done_by_hand(found: tuple[Comparison
         assert comparison.result("stump").losses[k] == np.mean(tree.predict(SONAR.X[test]) != SONAR.y[test])
 
 
-def test_held_out_rows_choose_nothing_and_judge_the_winner(found: tuple[Comparison, Any]):
+def test_held_out_rows_choose_nothing_and_evaluate_the_winner(found: tuple[Comparison, Any]):
     comparison, model = found
     assert np.intersect1d(comparison.rows, comparison.held_out_rows).size == 0
     assert comparison.rows.size + comparison.held_out_rows.size == len(SONAR.y)
@@ -71,7 +71,7 @@ def test_nested_error_chooses_on_the_other_folds(found: tuple[Comparison, Any]):
     assert comparison.nested_loss == pytest.approx(np.mean(nested))
 
 
-def test_winner_has_the_smallest_mean_and_out_of_fold_answers_are_probabilities(found: tuple[Comparison, Any]):
+def test_winner_has_the_smallest_mean_and_out_of_fold_predictions_are_probabilities(found: tuple[Comparison, Any]):
     comparison, _ = found
     means = {result.name: result.losses.mean() for result in comparison.results}
     assert comparison.winner == min(means, key=lambda name: means[name])
@@ -97,7 +97,7 @@ def test_a_method_that_fails_is_noted_and_the_rest_goes_on():
     assert comparison.winner in TREES
 
 
-def test_if_all_fail_the_reasons_are_told():
+def test_if_all_fail_the_reasons_are_reported():
     with pytest.raises(RuntimeError, match="this never works"):
         compare(SONAR.X, SONAR.y, methods={"broken": Broken()})
 

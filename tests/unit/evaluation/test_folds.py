@@ -16,7 +16,7 @@ from committee.evaluation._folds import draw_folds, read_labels, unfitted
 from committee.tabular.rows import take_rows
 
 
-def test_every_row_is_judged_once_in_a_repeat_and_never_by_those_who_saw_it():
+def test_every_row_is_evaluated_once_in_a_repeat_and_never_by_those_who_saw_it():
     codes = np.repeat([0, 1, 2], [40, 23, 10])
     folds = draw_folds(codes, 7, 3, n_repeats=2)
     assert len(folds) == 14

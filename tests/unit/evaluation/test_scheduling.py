@@ -204,7 +204,7 @@ def test_an_interrupt_ends_the_comparison():
         run({"fast": METHODS["fast"], "interrupted": Interrupted()}, 10.0)
 
 
-def test_last_fits_are_told_with_a_forecast():
+def test_last_fits_are_reported_with_a_forecast():
     steps: list[ComparisonStep] = []
     run({"fast": METHODS["fast"]}, None, callback=steps.append)
     told = [(step.note, step.forecast_seconds) for step in steps if step.state == "refitting"]

@@ -43,7 +43,7 @@ def test_log_softmax(n: int, n_experts: int) -> None:
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("cooling", [1.0, 0.4])
-def test_rows_are_shared_out(n: int, cooling: float) -> None:
+def test_rows_are_distributed(n: int, cooling: float) -> None:
     rng = np.random.default_rng(n)
     log_gate, log_density = naive.log_softmax(rng.normal(size=(3, n))), 100.0 * rng.normal(size=(3, n))
     weight = rng.random(n)
@@ -54,7 +54,7 @@ def test_rows_are_shared_out(n: int, cooling: float) -> None:
     np.testing.assert_allclose(weights.sum(axis=0), weight, rtol=1e-14)
 
 
-def test_densities_beyond_float64_are_shared_out() -> None:
+def test_densities_beyond_float64_are_distributed() -> None:
     """e^-5000 is 0, the ratio of two such numbers is not."""
     weights, log_p = e_step(np.log([[0.5], [0.5]]), np.array([[-5000.0], [-5001.0]]), np.ones(1))
     np.testing.assert_allclose(weights[:, 0], 1.0 / (1.0 + np.exp([-1.0, 1.0])), rtol=1e-14)
@@ -85,7 +85,7 @@ def test_softmax_slopes(n: int) -> None:
     np.testing.assert_allclose(slope, weights - curvature, atol=1e-15)
 
 
-def test_fewer_rows_than_columns_are_solved_by_rows_with_the_same_answer() -> None:
+def test_fewer_rows_than_columns_are_solved_by_rows_with_the_same_prediction() -> None:
     rng = np.random.default_rng(0)
     X, weights = rng.normal(size=(40, 300)), rng.random((3, 40))
     right = (weights * rng.normal(size=(3, 40))) @ X - 1e-3 * rng.normal(size=(3, 300))
@@ -243,7 +243,7 @@ def test_nothing_between_is_taken_from_an_infinite_step() -> None:
     np.testing.assert_array_equal(em.interpolate(old, new, np.array([[0.0], [0.5]])), [[0.0], [1.0]])
 
 
-def test_constant_shares_are_mean_responsibilities() -> None:
+def test_constant_gates_are_mean_responsibilities() -> None:
     gate = ConstantGate()
     params = gate.m_step(gate.start(2, 1), np.ones((4, 1)), np.array([[1.0, 1.0, 0.5, 0.5], [0.0, 0.0, 0.5, 0.5]]))
     np.testing.assert_allclose(np.exp(params), [0.75, 0.25])

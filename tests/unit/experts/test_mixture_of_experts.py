@@ -149,7 +149,7 @@ def test_bic_of_several_numbers() -> None:
     np.testing.assert_array_equal(alone.predict(X), model.predict(X))
 
 
-def test_rows_held_out_choose_and_all_rows_are_learned_from() -> None:
+def test_rows_held_out_choose_and_all_rows_are_used_for_training() -> None:
     model = regressor(n_experts=range(1, 4), criterion="held_out")
     assert model.n_experts_ == model.selection_.n_experts[model.selection_.held_out.argmax()]
     assert model.n_experts_ > 1

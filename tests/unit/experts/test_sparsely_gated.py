@@ -334,14 +334,14 @@ def test_a_bad_layer_is_rejected(cls: type[Any]) -> None:
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-90, 1e90, 1e300])
 @each
-def test_tables_of_any_size_are_learned(cls: type[Any], scale: float) -> None:
+def test_tables_of_any_size_are_fitted(cls: type[Any], scale: float) -> None:
     model = make(cls, max_iter=30).fit(X * scale, target_of(cls))
     assert np.isfinite(predictions_of(model, X * scale)).all()
     assert model.score(X * scale, target_of(cls)) > 0.5
 
 
 @each
-def test_rows_far_outside_are_answered(cls: type[Any]) -> None:
+def test_rows_far_outside_are_predicted(cls: type[Any]) -> None:
     for far in (np.full((2, 3), MAX), np.full((2, 3), -MAX), np.array([[MAX, -MAX, 0.0]])):
         assert np.isfinite(predictions_of(fitted(cls), far)).all()
         assert np.isfinite(predictions_of(make(cls, n_layers=3).fit(X, target_of(cls)), far)).all()

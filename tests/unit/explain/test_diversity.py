@@ -77,7 +77,7 @@ def estimators_codes(model: Any, X: Any) -> Any:
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: f"{type(model).__module__[:4]}{type(model).__name__}")
 @pytest.mark.parametrize("y", [NAMES, TWO], ids=["three classes", "two"])
-def test_answers_are_those_of_the_members(model: Any, y: Any) -> None:
+def test_predictions_are_those_of_the_members(model: Any, y: Any) -> None:
     model = sklearn.base.clone(model).fit(WINE[TRAIN], y[TRAIN])
     result = member_predictions(model, WINE[TEST])
     np.testing.assert_array_equal(result.codes, estimators_codes(model, WINE[TEST]))
@@ -123,7 +123,7 @@ def test_numbers_are_those_of_the_members(model: Any) -> None:
     assert "correlation of errors" in str(report)
 
 
-def test_training_rows_are_judged_by_members_that_did_not_see_them() -> None:
+def test_training_rows_are_evaluated_by_members_that_did_not_see_them() -> None:
     bagged = BaggingClassifier(n_estimators=20, random_state=0).fit(WINE, NAMES)
     result = member_predictions(bagged, WINE, out_of_sample=True)
     assert result.codes is not None
@@ -147,7 +147,7 @@ def test_training_rows_are_judged_by_members_that_did_not_see_them() -> None:
 
 @pytest.mark.parametrize("final", ["simplex", None])
 @pytest.mark.parametrize("y", [NAMES, TWO], ids=["three classes", "two"])
-def test_a_stack_has_its_out_of_fold_answers(final: Any, y: Any) -> None:
+def test_a_stack_has_its_out_of_fold_predictions(final: Any, y: Any) -> None:
     members = [*MEMBERS, ("svm", LinearSVC(dual=False)), ("gone", "drop")]
     model = StackingClassifier(members, final).fit(WINE, y)
     report = ensemble_diversity(model, WINE, y, out_of_sample=True)

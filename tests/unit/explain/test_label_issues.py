@@ -81,7 +81,7 @@ def test_score_is_the_mean_weight_over_the_rounds():
     np.testing.assert_allclose(in_row_order(result.score, result.rows), np.mean(weights, axis=0), rtol=1e-9)
 
 
-def test_rows_held_out_for_validation_are_judged_too():
+def test_rows_held_out_for_validation_are_evaluated_too():
     data = noisy(2)
     model = AdaBoostClassifier(n_estimators=100, early_stopping="validation", random_state=0).fit(data.X, data.y)
     assert model.sample_weights_.size < 600
@@ -90,7 +90,7 @@ def test_rows_held_out_for_validation_are_judged_too():
     assert np.isfinite(result.weight).all()
 
 
-def test_a_vote_cut_by_validation_rows_is_judged():
+def test_a_vote_cut_by_validation_rows_is_evaluated():
     data = noisy(2)
     first = np.arange(600) < 400
     model = AdaBoostClassifier(n_estimators=200, early_stopping="validation", n_iter_no_change=5)
@@ -113,7 +113,7 @@ class OtherWeights(AdaBoostClassifier):
         return self
 
 
-def test_other_boosters_are_judged_by_margin_with_their_own_weights():
+def test_other_boosters_are_evaluated_by_margin_with_their_own_weights():
     data = noisy(0)
     model = OtherWeights(n_estimators=30).fit(data.X, data.y)
     result = find_label_issues(model, data.X, data.y, n=40)
@@ -168,7 +168,7 @@ def test_bad_arguments_are_rejected():
         find_label_issues(AdaBoostClassifier(), data.X, data.y)
 
 
-def test_forests_of_numbers_are_told_what_it_is_for():
+def test_forests_of_numbers_name_what_it_is_for():
     forest: Any = RandomForestRegressor(n_estimators=2).fit(np.eye(8), np.arange(8.0))
     with pytest.raises(TypeError, match="classification forest, got RandomForestRegressor"):
         find_label_issues(forest, np.eye(8), np.arange(8.0))

@@ -25,7 +25,7 @@ def test_flipped_labels_come_first(seed: int, n_classes: int):
     assert np.isnan(result.weight).all()
 
 
-def test_margins_are_those_of_the_out_of_bag_shares():
+def test_margins_are_those_of_the_out_of_bag_probabilities():
     X, y, _, _ = noisy(0, 3, 500)
     forest = RandomForestClassifier(60, random_state=0).fit(X, y)
     result = find_label_issues(forest, X, y, None)
@@ -38,7 +38,7 @@ def test_margins_are_those_of_the_out_of_bag_shares():
     assert list(result.to_pandas().columns) == ["rows", "weight", "margin", "label", "suggested_label", "score"]
 
 
-def test_new_rows_are_judged_by_all_trees():
+def test_new_rows_are_evaluated_by_all_trees():
     X, y, clean, is_wrong = noisy(1, 2, 500)
     half = np.arange(500) < 250
     forest = ExtraTreesClassifier(60, random_state=0).fit(X[half], clean[half])

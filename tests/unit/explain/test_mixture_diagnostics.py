@@ -77,7 +77,7 @@ def test_classes_have_lines_of_their_own(n_classes: int) -> None:
     assert result.mixture.tolist() == model.predict(X).tolist()
 
 
-def test_who_answers_for_a_row_and_how() -> None:
+def test_which_members_predict_a_row_and_how() -> None:
     result = expert_predictions(MODEL, X)
     gate = MODEL.gate_proba(X)
     np.testing.assert_array_equal(result.expert, gate.argmax(axis=1))

@@ -177,7 +177,7 @@ def test_categories_and_missing_values_go_the_trees_way(mixed):
         np.testing.assert_allclose(result.average.ravel(), two.predict(table), **CLOSE)
 
 
-def test_recursion_is_taken_where_it_is_the_answer(mixed):
+def test_recursion_is_taken_where_it_is_exact(mixed):
     X, y = mixed
     positive = np.exp(y / 4)
     label = y > 1

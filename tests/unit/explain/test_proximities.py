@@ -29,7 +29,7 @@ def small() -> tuple[Any, np.ndarray, np.ndarray]:
     return RandomForestClassifier(9, max_leaf_nodes=8, random_state=0).fit(X, y), X, y
 
 
-def test_proximities_are_shares_of_trees(small):
+def test_proximities_are_fractions_of_trees(small):
     forest, X, _ = small
     expected = naive.proximity(forest.trees_, X, X, lambda t, i, j: True)
     result = proximities(forest, X)
@@ -77,7 +77,7 @@ def test_a_prediction_is_the_mean_of_the_rows_behind_it(forest):
         np.testing.assert_allclose(parts @ y, forest.predict(X[::5]), rtol=1e-9)
 
 
-def test_class_shares_are_the_weights_of_the_rows_behind_them():
+def test_class_probabilities_are_the_weights_of_the_rows_behind_them():
     X, y = load_dataset("glass")[:2]
     forest = RandomForestClassifier(10, random_state=0, min_samples_leaf=3).fit(X, y)
     parts = next(weight_blocks(forest, X, X)).toarray()

@@ -70,7 +70,7 @@ def test_regression_trees_add_up(parameters):
 
 
 @pytest.mark.parametrize("name", ["glass", "pima_diabetes"])
-def test_class_shares_add_up(name):
+def test_class_probabilities_add_up(name):
     data = load_dataset(name)
     tree = DecisionTreeClassifier(max_depth=6).fit(data.X, data.y)
     result = shap_values(tree, data.X.astype(np.float32).astype(float))

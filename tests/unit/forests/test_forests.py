@@ -173,7 +173,7 @@ def test_the_size_of_samples(bootstrap):
 
 @pytest.mark.parametrize("bootstrap", [True, False, "balanced"])
 @pytest.mark.parametrize("forest", [RandomForestClassifier, RandomForestRegressor])
-def test_a_weight_is_repetition_in_what_is_learned(forest: Any, bootstrap: Any):
+def test_a_weight_is_repetition_in_what_is_fitted(forest: Any, bootstrap: Any):
     if forest is RandomForestRegressor and bootstrap == "balanced":
         bootstrap = True
     X, y = classes(120) if forest is RandomForestClassifier else numbers(120)
@@ -185,7 +185,7 @@ def test_a_weight_is_repetition_in_what_is_learned(forest: Any, bootstrap: Any):
 
 
 @pytest.mark.parametrize("weight", ["equal", "few", "many", "survey"])
-def test_what_learned_from_a_row_does_not_judge_it(weight: str):
+def test_what_used_for_training_a_row_does_not_evaluate_it(weight: str):
     """Whole weights gave copies to both sides: an error of nearly nothing, and intervals that held nothing."""
     rng = np.random.default_rng(0)
     X, X_new = rng.normal(size=(400, 5)), rng.normal(size=(2000, 5))
@@ -210,7 +210,7 @@ def test_a_common_factor_of_weights_says_nothing():
     np.testing.assert_array_equal(one.predict(X), ten.predict(X))
 
 
-def test_a_warm_start_judges_copies_as_before():
+def test_a_warm_start_evaluates_copies_as_before():
     X, y = numbers(120)
     weight = np.random.default_rng(0).integers(1, 5, 120)
     forest = RandomForestRegressor(30, random_state=0).fit(X, y, weight)
@@ -233,7 +233,7 @@ def test_class_weights_move_the_vote():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_out_of_bag_answers_and_curve(n_jobs):
+def test_out_of_bag_predictions_and_curve(n_jobs):
     X, y = classes(250, k=3)
     forest = RandomForestClassifier(20, random_state=2, n_jobs=n_jobs).fit(X, y)
     total, judges = np.zeros((250, 3)), np.zeros(250)
@@ -259,7 +259,7 @@ def test_out_of_bag_of_numbers_under_weights():
     assert forest.oob_error_ == pytest.approx(error, rel=1e-9)
 
 
-def test_any_scorer_judges():
+def test_any_scorer_evaluates():
     X, y = classes()
     by_name = RandomForestClassifier(40, oob_score="balanced_accuracy", random_state=0).fit(X, y)
     by_function = RandomForestClassifier(40, oob_score=lambda t, p: float(np.sum(t == p)), random_state=0).fit(X, y)
@@ -269,7 +269,7 @@ def test_any_scorer_judges():
     assert by_function.oob_score_ == np.sum(predicted == y)
 
 
-def test_rows_that_no_tree_judges_are_said():
+def test_rows_that_no_tree_evaluates_are_said():
     X, y = classes(100)
     with pytest.warns(UserWarning, match="in the sample of every tree"):
         forest = RandomForestClassifier(2, oob_score=True, random_state=0).fit(X, y)

@@ -39,7 +39,7 @@ def test_few_rows_out_of_bag_are_said():
 
 
 @pytest.mark.parametrize("n_values", [0, 6])
-def test_ranks_are_shares_of_the_leaves_out_of_bag(n_values: int):
+def test_ranks_are_fractions_of_the_leaves_out_of_bag(n_values: int):
     X, y = rows(80, n_values=n_values)
     forest = RandomForestRegressor(15, min_samples_leaf=4, keep_leaf_samples=True, random_state=0).fit(X, y)
     leaves, samples = forest.apply(X), forest.leaf_samples_

@@ -49,7 +49,7 @@ def test_intervals_need_the_out_of_bag_errors_of_this_fit(cls: type[Any]) -> Non
         model.predict_interval(X)
 
 
-def test_leaf_samples_asked_for_in_a_warm_start() -> None:
+def test_leaf_samples_requested_in_a_warm_start() -> None:
     expected = fitted(RandomForestRegressor).predict_quantiles(X)
     model = make(RandomForestRegressor, n_estimators=4, warm_start=True).fit(X, VALUES)
     model.set_params(n_estimators=8, keep_leaf_samples=True).fit(X, VALUES)

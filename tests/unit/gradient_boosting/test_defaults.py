@@ -68,7 +68,7 @@ def test_the_rate_rises_with_the_rows() -> None:
     assert rates == pytest.approx([0.05, 0.05, 0.075, 0.1, 0.1], rel=1e-4)
 
 
-def test_large_tables_hold_rows_out_and_few_rows_are_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_tables_hold_rows_out_and_few_rows_are_not_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = data(130)
     monkeypatch.setattr(gradient_booster, "MAX_CV_ROWS", 120)
     judged: Any = GradientBoostingRegressor(random_state=0).fit(X, y)
@@ -105,7 +105,7 @@ def test_small_whole_weights_do_not_keep_early_stopping_from_stopping() -> None:
     assert weighted < 2 * plain
 
 
-def test_duplicates_judge_as_new_rows_would() -> None:
+def test_duplicates_evaluate_as_new_rows_would() -> None:
     """Where new rows repeat old ones, a model that knows the old ones is better, and the folds must see it."""
     rng = np.random.default_rng(0)
     distinct = rng.normal(size=(150, 3))

@@ -112,7 +112,7 @@ def test_the_training_loss_never_rises(loss: str, second_order: bool) -> None:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @every_loss
-def test_rows_that_judge_are_judged_by_the_loss_that_is_learned(loss: str) -> None:
+def test_rows_that_evaluate_are_scored_by_the_loss_that_is_fitted(loss: str) -> None:
     X, y = data(loss, n=120, seed=3)
     model = make(loss, n_estimators=10).fit(X, y, X_val=X, y_val=y)
     np.testing.assert_allclose(model.history_.validation_loss, model.history_.train_loss, rtol=1e-9)
@@ -278,7 +278,7 @@ def test_a_warm_start_goes_on_exactly(loss: str, params: dict[str, Any]) -> None
     np.testing.assert_array_equal(model.history_.train_loss, whole.history_.train_loss)
 
 
-def test_a_warm_start_goes_on_judging() -> None:
+def test_a_warm_start_goes_on_evaluating() -> None:
     X, y = data("log_loss", n=300)
     judged = {"X_val": X[:100], "y_val": y[:100]}
     params = {"early_stopping": False, "n_estimators": 40}
@@ -305,7 +305,7 @@ def log_loss_of(model: Any, X: Any, y: Any) -> float:
     return float(log_loss(y, model.predict_proba(X)))
 
 
-def test_rounds_are_judged_on_given_rows() -> None:
+def test_rounds_are_evaluated_on_given_rows() -> None:
     X, y = data("log_loss", n=600)
     model = make("log_loss", n_estimators=300, n_iter_no_change=5)
     model.fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
@@ -328,7 +328,7 @@ def test_weights_of_rows_to_validate_on_mean_repetition() -> None:
     np.testing.assert_allclose(by_weight.history_.validation_loss, by_rows.history_.validation_loss, rtol=1e-12)
 
 
-def test_rounds_are_judged_on_a_fraction() -> None:
+def test_rounds_are_evaluated_on_a_fraction() -> None:
     X, y = data("squared_error", n=500)
     model = make("squared_error", n_estimators=300, early_stopping=True, validation_fraction=0.3).fit(X, y)
     assert model.n_estimators_ < 300
@@ -338,7 +338,7 @@ def test_rounds_are_judged_on_a_fraction() -> None:
     assert model._state.score.shape[1] == pytest.approx(350, abs=2)
 
 
-def test_rounds_are_judged_by_cross_validation() -> None:
+def test_rounds_are_evaluated_by_cross_validation() -> None:
     X, y = data("squared_error", n=200)
     model = make("squared_error", n_estimators=200, early_stopping="cv", cv=KFold(4)).fit(X, y)
     assert model.n_estimators_ == np.argmin(model.cv_curve_) + 1 < 200
@@ -443,7 +443,7 @@ def test_samples_depend_on_the_seed_alone(params: dict[str, Any]) -> None:
     assert trees_equal(make("squared_error").fit(X, y), make("squared_error", random_state=1).fit(X, y))
 
 
-def test_samples_have_the_sizes_asked_for() -> None:
+def test_samples_have_the_sizes_requested() -> None:
     X, y = data("squared_error", n=200, d=8)
     model = make("squared_error", subsample=0.25, colsample_bytree=0.25).fit(X, y)
     for tree in model.trees_:

@@ -43,7 +43,7 @@ def test_levels_of_noise_cost_next_to_nothing(settings: dict[str, Any]):
     assert model.feature_importances_[0] < 0.15
 
 
-def test_more_levels_than_codes_are_learned_from_and_may_be_missing_or_new():
+def test_more_levels_than_codes_are_used_for_training_and_may_be_missing_or_new():
     X, y = levels_with_effect(8_000, 600, 0)
     X[::50, 0] = np.nan
     model = GradientBoostingRegressor(**FIXED, categorical_features=[0]).fit(X[:6_000], y[:6_000])

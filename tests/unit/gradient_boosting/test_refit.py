@@ -123,7 +123,7 @@ def test_the_number_of_threads_changes_no_bit(kind: str, monkeypatch: pytest.Mon
         ({"early_stopping": "cv", "refit": False}, 3),
     ],
 )
-def test_a_refit_is_automatic_where_it_was_asked_for_or_a_mean_would_not_do(how: dict[str, Any], n_models: int) -> None:
+def test_a_refit_is_automatic_where_it_was_requested_or_a_mean_would_not_do(how: dict[str, Any], n_models: int) -> None:
     X, y = data("regression")
     model = GradientBoostingRegressor(cv=3, random_state=0, **how).fit(X, y)
     assert len(model.trees_) == n_models * model.n_estimators_

@@ -15,7 +15,7 @@ from tests.unit.kernels.test_tree_scores import random_stack, random_table
 
 @pytest.mark.parametrize("with_sets", [False, True])
 @pytest.mark.parametrize("k", [1, 3])
-def test_answers_are_those_of_the_leaves(k, with_sets):
+def test_predictions_are_those_of_the_leaves(k, with_sets):
     """Missing values, sets of categories, trees of one node; numbers, and class shares of which some are pure."""
     for n in (0, 1, FEW_ROWS - 1, FEW_ROWS, FEW_ROWS + 1, TILES_TOGETHER * LANES + 11):
         rng = np.random.default_rng([n, k])

@@ -185,7 +185,7 @@ def test_one_standard_error_takes_a_stronger_penalty():
 # --- hard tables ------------------------------------------------------------------------------------------------------
 
 
-def test_numbers_and_rare_levels_are_learned():
+def test_numbers_and_rare_levels_are_fitted():
     """An unpenalised mixture of one expert, which `compare` took before, has 0.85 of the constant's log-loss here."""
     X, y = rare_levels(20_000, seed=0)
     new, truth = rare_levels(5_000, seed=1)

@@ -67,7 +67,7 @@ def test_scikit_learn_finds_the_same_coefficients(n: int, p: int, k: int, way: s
     assert model.objective_ < model.start_objective_
 
 
-def test_folds_are_scored_as_asked_for():
+def test_folds_are_scored_as_requested():
     X, y, _ = make_numbers(40, 4)
     splits = [(np.arange(20), np.arange(20, 40)), (np.arange(20, 40), np.arange(20))]
     model = RidgeCV([1.0, 10.0], cv=splits).fit(X, y)

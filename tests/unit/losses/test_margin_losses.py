@@ -109,7 +109,7 @@ def test_probabilities_stay_in_their_range_and_rise(name):
     assert np.allclose(p + p[::-1], 1.0, rtol=0.0, atol=1e-15)
 
 
-def test_a_loss_that_is_flat_on_both_sides_answers_by_the_sign():
+def test_a_loss_that_is_flat_on_both_sides_predicts_by_the_sign():
     functions = MarginFunctions(lambda m: np.clip(1.0 - m, 0.0, 2.0), lambda m: -1.0 * (np.abs(m) < 1.0))
     cut = Loss("cut", USER, target="sign", link="ratio", functions=functions)
     assert cut.probability(np.array([-5.0, 0.0, 5.0])).tolist() == [0.0, 0.5, 1.0]

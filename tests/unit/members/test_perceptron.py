@@ -78,7 +78,7 @@ def test_weights_decide_which_rows_may_be_wrong() -> None:
     assert light.error_[0] == pytest.approx(0.1 / 3.1)
 
 
-def test_the_error_is_never_above_that_of_a_constant_answer() -> None:
+def test_the_error_is_never_above_that_of_a_constant_prediction() -> None:
     X, y = np.zeros((9, 1)), np.array([0, 1, 1] * 3)
     model = PocketPerceptron(random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), np.ones(9))

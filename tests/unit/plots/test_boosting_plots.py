@@ -348,7 +348,7 @@ def test_three_classes_and_many_rounds_in_the_plane():
     assert not any(a.overlaps(b) for a, b in combinations(titles, 2))
 
 
-def test_fewer_members_than_rounds_asked_for():
+def test_fewer_members_than_rounds_requested():
     X, y = moons()
     display = DecisionRoundsDisplay.from_estimator(AdaBoostClassifier(n_estimators=2).fit(X, y), X, y)
     assert display.axes_.size == 3

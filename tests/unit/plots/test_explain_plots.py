@@ -143,7 +143,7 @@ def test_a_rug_shows_how_often_a_value_occurs():
     assert "mean prediction" in ax.get_ylabel()
 
 
-def test_categories_are_dots_with_their_shares(mixed):
+def test_categories_are_dots_with_their_probabilities(mixed):
     model, X, _ = mixed
     display = PartialDependenceDisplay.from_estimator(model, X, ["colour", "month"], max_curves=10)
     result = partial_dependence(model, X, "colour", kind="both")

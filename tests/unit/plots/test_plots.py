@@ -189,7 +189,7 @@ def test_a_box_shows_rule_rows_and_prediction():
     assert shown[-3:] == ["setosa", "versicolor", "virginica"], "the legend"
 
 
-def test_bars_show_class_shares():
+def test_bars_show_class_probabilities():
     from matplotlib.patches import Rectangle
 
     display = plot_tree(iris())

@@ -129,7 +129,7 @@ def test_the_display_named_does_draw_the_model(kind: str) -> None:
 
 
 @pytest.mark.parametrize("display", ["ErrorCurveDisplay", "OutOfBagErrorDisplay", "PruningDisplay", "LossCurveDisplay"])
-def test_a_model_that_is_not_fitted_is_told_so(display: str) -> None:
+def test_a_model_that_is_not_fitted_is_reported_so(display: str) -> None:
     with pytest.raises(NotFittedError, match="fit AdaBoostClassifier first"):
         draw(display, committee.AdaBoostClassifier(), LABELS)
 
@@ -149,7 +149,7 @@ def test_single_trees_of_ensembles_are_named(show: Any) -> None:
         show(committee.RandomForestClassifier())
 
 
-def test_geometry_is_for_machines_that_tell_classes_apart() -> None:
+def test_geometry_is_for_machines_that_separate_classes() -> None:
     for kind in ("regression machine", "regression forest", "forest"):
         model, y = fitted(kind)
         with pytest.raises(TypeError, match=rf"SVC, NuSVC, LinearSVC\), not for {type(model).__name__}"):

@@ -26,7 +26,7 @@ def test_every_property_has_a_value_and_a_reason(name: str) -> None:
         assert 10 < len(result.reason) < 110, (one, result.reason)
 
 
-def test_what_learns_online_says_so() -> None:
+def test_what_has_partial_fit_says_so() -> None:
     online = {entry.name for entry in CATALOG if CARDS[entry.name].online.value == "yes"}
     assert online == {entry.name for entry in CATALOG if entry.name.startswith("Online")}
 

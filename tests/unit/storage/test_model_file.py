@@ -164,7 +164,7 @@ def test_foreign_members_go_through_skops_on_request_only(tmp_path: Path) -> Non
     np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
 
 
-def test_another_version_of_scikit_learn_is_told(tmp_path: Path) -> None:
+def test_another_version_of_scikit_learn_is_reported(tmp_path: Path) -> None:
     model = committee.BaggingClassifier(LogisticRegression(), n_estimators=2, random_state=0).fit(X, Y)
     save_model(model, tmp_path / "m")
     pieces = Pieces.of((tmp_path / "m").read_bytes())

@@ -120,7 +120,7 @@ def test_labels_of_texts_bools_and_times(tmp_path: Path) -> None:
     assert same(objects.classes_.tolist(), load_model(tmp_path / "m").classes_.tolist())
 
 
-def test_a_loaded_model_goes_on_learning(tmp_path: Path) -> None:
+def test_a_loaded_model_continues_to_fit(tmp_path: Path) -> None:
     X, y = make_data(committee.AdaBoostClassifier())
     for estimator in (
         committee.AdaBoostClassifier(n_estimators=5, warm_start=True, random_state=0),

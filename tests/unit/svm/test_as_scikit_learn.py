@@ -57,7 +57,7 @@ def test_values_of_small_penalties_stay_fast_and_are_right_to_a_small_part_of_th
     assert np.abs(model.decision_function(X) - model.exact_values(X)[:, 0]).max() < 1e-4
 
 
-def test_geometry_is_float64_where_answers_are_float32() -> None:
+def test_geometry_is_float64_where_predictions_are_float32() -> None:
     X, y = noisy(2500)
     model = SVC(gamma=0.5).fit(X, y)
     K = rbf_kernel(X, X[model.support_], gamma=0.5)

@@ -82,7 +82,7 @@ def test_every_machine_warns_of_an_invalid_kernel(machine: Any) -> None:
         machine(kernel=negative).fit(X, Y)
 
 
-def test_rows_near_zero_are_answered() -> None:
+def test_rows_near_zero_are_predicted() -> None:
     model = SVC().fit(X, Y)
     near = model.decision_function([[1e-200, 0.0, 0.0]])
     np.testing.assert_allclose(near, model.decision_function(np.zeros((1, 3))))

@@ -132,7 +132,7 @@ def test_a_large_table_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("choice", ["uniform", "kmeans", "leverage"])
-def test_as_many_landmarks_as_asked_for(choice: Any) -> None:
+def test_as_many_landmarks_as_requested(choice: Any) -> None:
     rows, _ = make_rows()
     kernel = settled(Gaussian(), rows)
     result = Candidates(rows, np.ones(400))

@@ -41,7 +41,7 @@ def problem(seed: int) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_the_largest_probability_is_that_of_the_answer(settings: dict[str, Any]) -> None:
+def test_the_largest_probability_is_that_of_the_prediction(settings: dict[str, Any]) -> None:
     for seed in range(18):
         X, y, asked = problem(seed)
         kernel = ("rbf", "linear", "poly")[seed % 3]
@@ -145,7 +145,7 @@ def test_few_rows_have_fewer_folds_or_none() -> None:
 
 
 @pytest.mark.parametrize("n", [120, 2300])
-def test_rows_held_out_are_judged_by_machines_that_did_not_see_them(n: int) -> None:
+def test_rows_held_out_are_evaluated_by_machines_that_did_not_see_them(n: int) -> None:
     """Against fits on the other rows alone, in float64 and in float32, with all kernel rows and with a few."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3))

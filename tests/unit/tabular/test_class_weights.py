@@ -62,7 +62,7 @@ def test_a_weight_of_two_is_a_doubled_row(model: Any, n_classes: int) -> None:
     assert not np.allclose(predictions, clone(model).fit(X, y).predict_proba(X))  # the weights do something
 
 
-def test_the_root_of_a_balanced_tree_has_equal_shares() -> None:
+def test_the_root_of_a_balanced_tree_has_equal_weights() -> None:
     X, y, weight = rows(3)
     tree = clone(BALANCED_TREE).fit(X, y, weight)
     np.testing.assert_allclose(tree.tree_.arrays.value[0], 1.0 / 3.0, rtol=1e-7)  # factors are kept in float32

@@ -41,7 +41,7 @@ def test_no_stump_errs_less(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_it_answers_as_its_formula(seed: int) -> None:
+def test_it_predicts_as_its_formula(seed: int) -> None:
     """polarity * sgn(x_j - threshold), both polarities among the seeds."""
     X, y, w = make_data(seed)
     stump = DecisionStump().fit(X, y, sample_weight=w)
@@ -59,7 +59,7 @@ def test_the_example_of_the_docstring_by_hand() -> None:
     np.testing.assert_allclose(stump.predict_proba([[1.0], [4.0]]), [[0.0, 1.0], [0.75, 0.25]], rtol=1e-15)
 
 
-def test_a_constant_answer_has_no_polarity() -> None:
+def test_a_constant_prediction_has_no_polarity() -> None:
     y = [1, 1, 1, 1, -1, 1, 1, 1, 1]  # no cut leaves the one -1 a majority
     stump = DecisionStump().fit(np.arange(9.0)[:, None], y)
     assert stump.polarity_ == 0
@@ -75,7 +75,7 @@ def test_nothing_to_split_on() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_many_classes_answer_with_the_heaviest_on_each_side(seed: int) -> None:
+def test_many_classes_predict_with_the_heaviest_on_each_side(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y, w = np.round(rng.normal(size=(60, 3)), 1), rng.integers(0, 4, 60), rng.random(60)
     y = np.where(X[:, 1] > 0.5, 3, y)

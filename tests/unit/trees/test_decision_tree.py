@@ -126,7 +126,7 @@ def test_other_names_of_criteria() -> None:
 
 
 @pytest.mark.parametrize("criterion", REGRESSION)
-def test_leaves_answer_with_the_mean_or_median(criterion: str) -> None:
+def test_leaves_predict_with_the_mean_or_median(criterion: str) -> None:
     X, y = make_data()
     w = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
     model = DecisionTreeRegressor(criterion=criterion, min_samples_leaf=7).fit(X, y, sample_weight=w)

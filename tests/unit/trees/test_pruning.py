@@ -141,7 +141,7 @@ def climb(tree: Tree, leaves: NDArray[np.int64], stops: set[int]) -> NDArray[np.
 
 @pytest.mark.parametrize("categories", [False, True], ids=["numeric", "categories"])
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_pruned_trees_answer_as_the_twins(criterion: str, categories: bool) -> None:
+def test_pruned_trees_predict_as_the_twins(criterion: str, categories: bool) -> None:
     tree, X = grow_full(10, criterion, np.array([True, False, True]) if categories else None)
     assert (len(tree.categories) > 0) == categories
     alphas = last_of_equal(pruning_path(tree).alpha)[0]

@@ -146,7 +146,7 @@ def test_bad_parameters_are_rejected(params: dict[str, Any], error: type[Excepti
     assert vars(model) == before
 
 
-def test_members_that_cannot_answer_are_named() -> None:
+def test_members_that_cannot_predict_are_named() -> None:
     soft = VotingClassifier([("svm", LinearSVC())], voting="soft")
     with pytest.raises(ValueError, match="member 'svm', LinearSVC, has no predict_proba: use voting='hard'"):
         soft.fit(WINE, LABELS)
@@ -191,7 +191,7 @@ def test_whole_weights_are_repeated_rows_in_fits_folds_and_scores() -> None:
     np.testing.assert_allclose(weighed.history_.log_loss, repeated.history_.log_loss, rtol=1e-9)
 
 
-def test_weights_that_a_member_rejected_and_metadata_that_it_asked_for() -> None:
+def test_weights_that_a_member_rejected_and_metadata_that_it_requested() -> None:
     w = RNG.uniform(size=len(LABELS))
     with sklearn.config_context(enable_metadata_routing=True):
         members = [("no", GaussianNB().set_fit_request(sample_weight=False)), ("yes", GaussianNB())]

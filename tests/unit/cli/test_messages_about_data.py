@@ -90,7 +90,7 @@ def test_one_method_is_not_said_to_be_chosen(fitted: tuple[Path, Path, Result]):
     assert "very few" in output
 
 
-def test_choices_are_told_as_choices():
+def test_choices_are_reported_as_choices():
     frame = table()
     methods = {name: family("classification", N)[name] for name in ("constant", "pruned tree")}
     found, _ = compare(frame.select("x", "noise"), frame["y"], methods=methods, cv=3)
@@ -107,7 +107,7 @@ def test_inspect_prints_no_dictionaries(fitted: tuple[Path, Path, Result]):
 # --- predicting and explaining ----------------------------------------------------------------------------------------
 
 
-def test_garbage_in_columns_is_told_once_for_all_batches(fitted: tuple[Path, Path, Result], tmp_path: Path):
+def test_garbage_in_columns_is_reported_once_for_all_batches(fitted: tuple[Path, Path, Result], tmp_path: Path):
     from committee.cli.model_files import read_model
 
     new = tmp_path / "new.csv"
@@ -252,7 +252,7 @@ def test_a_table_of_long_names_only(capsys: pytest.CaptureFixture[str]):
     assert "ANameThatIsLongerThanAnyNumber" in capsys.readouterr().out
 
 
-def test_answers_called_gz_are_packed(fitted: tuple[Path, Path, Result], tmp_path: Path):
+def test_predictions_called_gz_are_packed(fitted: tuple[Path, Path, Result], tmp_path: Path):
     source, model, _ = fitted
     assert run("predict", model, source, "-o", tmp_path / "a.csv.gz").exit_code == 0
     text = gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).decode()
@@ -284,7 +284,7 @@ def test_a_damaged_pipe_is_a_plain_error(fitted: tuple[Path, Path, Result]):
     assert (cut.exit_code, "stdin cannot be read" in cut.output) == (2, True)
 
 
-def test_columns_handed_through_twice_or_under_names_of_answers(fitted: tuple[Path, Path, Result], tmp_path: Path):
+def test_columns_handed_through_twice_or_under_names_of_predictions(fitted: tuple[Path, Path, Result], tmp_path: Path):
     _, model, _ = fitted
     more = table().with_columns(
         pl.lit("a").alias("probability yes"), pl.lit(1).alias("low"), pl.lit(2).alias("prediction")
@@ -377,7 +377,7 @@ def test_page_figures_and_terminal_tell_the_same_of_no_model(tmp_path: Path):
 # --- losses, flags and progress ---------------------------------------------------------------------------------------
 
 
-def test_small_errors_can_be_told_apart():
+def test_small_errors_can_be_distinguished():
     shown = [format_loss("error", value) for value in (0.0004, 0.0005, 0.0, 0.1234)]
     assert shown == ["0.040%", "0.050%", "0%", "12.3%"]
 
