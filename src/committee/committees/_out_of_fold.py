@@ -212,7 +212,9 @@ def _fit_bag(task: Task, rows: Rows) -> EvaluatedMember:
         parameters["max_samples"] = task.sample
     model = _estimator(task, rows, parameters, task.seed)
     model.fit(rows.X, rows.y, rows.weight)
-    predictions = model.oob_decision_function_ if rows.n_classes else model.oob_prediction_
+    predictions = getattr(model, "oob_decision_function_" if rows.n_classes else "oob_prediction_", None)
+    if predictions is None:
+        raise ValueError("no row is out of bag: there are too few distinct rows.")
     return EvaluatedMember(_fitted(task, rows, [model]), np.asarray(predictions, np.float64))
 
 

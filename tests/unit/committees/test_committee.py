@@ -469,3 +469,10 @@ def test_given_splits_are_those_of_the_out_of_fold_predictions():
     assert other.loss_ != given.loss_
     forward = CommitteeRegressor(members=members, cv=TimeSeriesSplit(3), random_state=0).fit(X, y)
     assert np.isfinite(forward.loss_)
+
+
+def test_a_member_without_out_of_bag_rows_is_left_out_with_its_reason() -> None:
+    X, y = np.tile(np.eye(2), (4, 1)), np.tile([0.0, 1.0], 4)
+    with pytest.warns(UserWarning, match="out of bag"):
+        model = CommitteeRegressor(members=["extra trees", "random forest"], random_state=0).fit(X, y)
+    assert set(model.weights_) == {"random forest"}
