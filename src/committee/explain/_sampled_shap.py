@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.stats import standard_error
-from committee.explain._tables import native, replace_columns
+from committee.explain._tables import replace_columns
 from committee.tabular.cells import Table
 from committee.tabular.rows import take_rows
+from committee.tabular.validation import native
 
 
 class SampledShap(NamedTuple):

@@ -17,11 +17,6 @@ Fill = NDArray[np.int64 | np.float64]
 """The new values of a column: floats, or positions of the rows whose values it takes."""
 
 
-def native(table: Table) -> Any:
-    """Return the array, or the frame in the type of its own library."""
-    return table if isinstance(table, np.ndarray) else table.to_native()
-
-
 def column_names(table: Table) -> tuple[str, ...]:
     """Return the names of the columns, "x[3]" in an array."""
     if isinstance(table, np.ndarray):

@@ -35,14 +35,14 @@ from committee.base.array_types import Floats
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stats import standard_error
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
-from committee.explain._tables import Feature, Rows, column_names, native, replace_columns
+from committee.explain._tables import Feature, Rows, column_names, replace_columns
 from committee.explain.shap import tree_sum
 from committee.members.member import TreeMember
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.records.tree import LEAF, Tree
 from committee.tabular.cells import Table
 from committee.tabular.schema import find_columns, open_table
-from committee.tabular.validation import read_weights
+from committee.tabular.validation import native, read_weights
 
 
 def scaled_to_100(raw: Floats) -> Floats:

@@ -25,14 +25,14 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.explain._tables import Feature, Fill, column_names, native, numbers_of, replace_columns
+from committee.explain._tables import Feature, Fill, column_names, numbers_of, replace_columns
 from committee.explain.shap import tree_sum
 from committee.records.ensemble import TreeSum
 from committee.records.tree import LEAF, Tree
 from committee.tabular.cells import Table, read_factors
 from committee.tabular.rows import take_rows
 from committee.tabular.schema import Columns, find_columns, open_table
-from committee.tabular.validation import read_table, read_weights
+from committee.tabular.validation import native, read_table, read_weights
 from committee.tree_engine.predict.apply import apply_tree
 from committee.trees.decision_tree import BaseDecisionTree
 

@@ -43,23 +43,10 @@ ON_MARGIN = 1e-6
 """Maximum |1 - y f| of a row on the margin of a linear SVM."""
 
 
-class RowGeometry(NamedTuple):
-    """One training row."""
-
-    row: int  # in the user's table
-    label: Any
-    side: int  # y: +1 or -1
-    decision: float  # f
-    distance: float  # |f| / |w|
-    slack: float  # xi
-    alpha: float  # a
-    kind: Kind
-
-
 class SvmGeometry(NamedTuple):
     """The training rows of one binary SVM, its margin and its gaps. `str` gives a summary."""
 
-    rows: History  # the columns of `RowGeometry`
+    rows: History  # row, label, side (y), decision (f), distance (|f| / |w|), slack (xi), alpha (a) and kind of each
     positive: Any  # the class of y = +1
     negative: Any  # that of y = -1; None stands for all other classes
     norm: float  # |w|

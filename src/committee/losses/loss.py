@@ -42,8 +42,8 @@ class LossError(ValueError):
 class Loss(NamedTuple):
     """A loss, its starting score, its link and its rule for leaf values.
 
-    `curvature_bound` bounds the third derivative, |L'''| <= curvature_bound * L'': with it `leaves.cannot_rise` proves
-    that a Newton step does not increase the loss of its leaf. It is 1 for the losses of e^s (for the log-loss
+    `curvature_bound` bounds the third derivative, |L'''| <= curvature_bound * L'': with it `leaves.cannot_increase`
+    proves that a Newton step does not increase the loss of its leaf. It is 1 for the losses of e^s (for the log-loss
     |L'''| = p (1 - p) |1 - 2 p|), 0 for a hessian of one everywhere, -1 if there is no such bound.
     """
 

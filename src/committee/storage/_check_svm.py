@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from committee.storage._check_trees import need
+from committee.storage.errors import need
 
 DEEPEST, MAX_LEAVES = 40, 1 << 24
 

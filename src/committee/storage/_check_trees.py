@@ -7,24 +7,17 @@ outputs of its scores).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.records.ensemble import BoostedTrees, PackedTrees
 from committee.records.forest import PackedForest
 from committee.records.tree import LEAF, InvalidTreeError, Tree, check_tree
-from committee.storage.errors import ModelFileError
+from committee.storage.errors import ModelFileError, need
 from committee.tree_engine.predict.apply import PACKED
 
 ANY_FEATURE = 2**31 - 1
 Indices = NDArray[np.int64]
-
-
-def need(is_so: Any, wrong: str) -> None:
-    if not is_so:
-        raise ModelFileError(f"The file is damaged: {wrong}.")
 
 
 # --- by themselves ----------------------------------------------------------------------------------------------------

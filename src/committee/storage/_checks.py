@@ -32,11 +32,10 @@ from committee.storage._check_trees import (
     check_outputs,
     check_packed_forest,
     check_packed_trees,
-    need,
 )
 from committee.storage._container import is_count
 from committee.storage._schema import family_of
-from committee.storage.errors import ModelFileError
+from committee.storage.errors import ModelFileError, need
 from committee.tabular.schema import Columns
 
 MAX_TABLE = 1 << 24

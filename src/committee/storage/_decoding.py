@@ -24,7 +24,7 @@ from committee.storage._container import DTYPES, is_count
 from committee.storage._encoding import ROUTED, TYPES
 from committee.storage._schema import UPGRADES, StoredType
 from committee.storage._skops_members import load_foreign
-from committee.storage.errors import ModelFileError
+from committee.storage.errors import ModelFileError, need
 
 LARGEST = 2**128
 """Integers must be smaller; the largest are seeds."""
@@ -60,7 +60,7 @@ class Decoder:
     def __init__(self, state: Any, tensors: Mapping[str, NDArray[Any]], allowed: Allowed) -> None:
         if not isinstance(state, dict) or state.keys() != {"classes", "table", "model"}:
             raise ModelFileError("The description of the model in the file is invalid.")
-        _need(isinstance(state["table"], list) and isinstance(state["classes"], list), "a list of entries is missing")
+        need(isinstance(state["table"], list) and isinstance(state["classes"], list), "a list of entries is missing")
         self.state, self.tensors, self.allowed = state, tensors, allowed
         self.classes = [_read_class(entry) for entry in state["classes"]]
         self.made: list[Any] = []
@@ -87,29 +87,29 @@ class Decoder:
         """A plain value, or the object of an earlier entry."""
         if isinstance(stored, dict):
             return self._special(stored)
-        _need(stored is None or type(stored) in (bool, int, float, str), "a value is of an unknown kind")
-        _need(type(stored) is not int or abs(stored) < LARGEST, "a whole number is too large")
-        _need(type(stored) is not float or math.isfinite(stored), "a number is too large")
+        need(stored is None or type(stored) in (bool, int, float, str), "a value is of an unknown kind")
+        need(type(stored) is not int or abs(stored) < LARGEST, "a whole number is too large")
+        need(type(stored) is not float or math.isfinite(stored), "a number is too large")
         return stored
 
     def _special(self, stored: dict[str, Any]) -> Any:
-        _need(len(stored) == 1, "a value is of an unknown kind")
+        need(len(stored) == 1, "a value is of an unknown kind")
         (name, content), *_ = stored.items()
         if name == "float":
             return struct.unpack(">d", _bytes(content, 8))[0]
-        _need(name == "ref" and is_count(content, len(self.made) - 1), "a reference leads nowhere")
+        need(name == "ref" and is_count(content, len(self.made) - 1), "a reference leads nowhere")
         self._size += self.sizes[content]
         return self.made[content]
 
     def _values(self, stored: Any) -> list[Any]:
-        _need(isinstance(stored, list), "a list of values is missing")
+        need(isinstance(stored, list), "a list of values is missing")
         return [self.value(value) for value in stored]
 
     def _make(self, entry: Any) -> Any:
-        _need(isinstance(entry, list) and bool(entry) and isinstance(entry[0], str), "an entry has no kind")
+        need(isinstance(entry, list) and bool(entry) and isinstance(entry[0], str), "an entry has no kind")
         if entry[0] not in N_PARTS:
             raise ModelFileError(f"The file holds an entry of the unknown kind {entry[0]!r:.40}.")
-        _need(len(entry) == N_PARTS[entry[0]] + 1, f"an entry of the kind {entry[0]} has {len(entry) - 1} parts")
+        need(len(entry) == N_PARTS[entry[0]] + 1, f"an entry of the kind {entry[0]} has {len(entry) - 1} parts")
         try:
             return getattr(self, f"make_{entry[0]}")(*entry[1:])
         except ModelFileError:
@@ -136,22 +136,22 @@ class Decoder:
         """Check that keys are plain values; hashing nested tuples could take very long."""
         result = self._values(items)
         is_plain = all(value is None or isinstance(value, bool | int | float | str | np.generic) for value in result)
-        _need(is_plain, "a key, or a member of a set or of an array, is neither number nor text")
+        need(is_plain, "a key, or a member of a set or of an array, is neither number nor text")
         return result
 
     def make_dict(self, keys: Any, values: Any) -> dict[Any, Any]:
         names, contents = self._plain(keys), self._values(values)
         result = dict(zip(names, contents, strict=True))
-        _need(len(result) == len(names), "a key stands twice in a dict")
+        need(len(result) == len(names), "a key stands twice in a dict")
         return result
 
     def make_bunch(self, keys: Any, values: Any) -> Bunch:
         result = self.make_dict(keys, values)
-        _need(all(isinstance(key, str) for key in result), "a name is no text")
+        need(all(isinstance(key, str) for key in result), "a name is no text")
         return Bunch(**result)
 
     def make_type(self, name: Any) -> type:
-        _need(isinstance(name, str) and name in TYPES, "a type is unknown")
+        need(isinstance(name, str) and name in TYPES, "a type is unknown")
         return TYPES[name]
 
     def make_range(self, *parts: Any) -> range:
@@ -164,24 +164,24 @@ class Decoder:
 
     def _state(self, place: Any, values: Any) -> tuple[type, dict[str, Any]]:
         """The class of an entry and its attributes."""
-        _need(is_count(place, len(self.classes) - 1), "an entry is of a class that is not listed")
+        need(is_count(place, len(self.classes) - 1), "an entry is of a class that is not listed")
         stored, names = self.classes[place]
         state = dict(zip(names, self._values(values), strict=True))
         while stored.tag in UPGRADES:
             tag, upgrade = UPGRADES[stored.tag]
             stored, state = find_tag(tag), upgrade(state)
         attributes = {stored.attribute(name): value for name, value in state.items()}
-        _need(len(attributes) == len(state), f"{stored.name} has an attribute under two names")
+        need(len(attributes) == len(state), f"{stored.name} has an attribute under two names")
         return stored.load(), attributes
 
     def make_named(self, place: Any, values: Any) -> Any:
         kind, given = self._state(place, values)
-        _need(is_named_tuple(kind), f"{kind.__name__} is no named tuple")
+        need(is_named_tuple(kind), f"{kind.__name__} is no named tuple")
         fields: Any = kind
         unknown = [name for name in given if name not in fields._fields]
-        _need(not unknown, f"{kind.__name__} has no field {unknown}")
+        need(not unknown, f"{kind.__name__} has no field {unknown}")
         missing = [name for name in fields._fields if name not in given and name not in fields._field_defaults]
-        _need(not missing, f"{kind.__name__} lacks {missing}")
+        need(not missing, f"{kind.__name__} lacks {missing}")
         check_fields(kind, given)
         made = fields(**given)
         check_part(made)
@@ -189,7 +189,7 @@ class Decoder:
 
     def make_object(self, place: Any, values: Any) -> Any:
         kind, attributes = self._state(place, values)
-        _need(not is_named_tuple(kind), f"{kind.__name__} is a named tuple")
+        need(not is_named_tuple(kind), f"{kind.__name__} is a named tuple")
         if is_dataclass(kind) and not issubclass(kind, BaseEstimator):
             check_fields(kind, attributes)
             made = kind(**attributes)  # its own checks run
@@ -206,37 +206,37 @@ class Decoder:
         return made
 
     def make_foreign(self, name: Any, tensor: Any) -> Any:
-        _need(isinstance(name, str), "a foreign class has no name")
+        need(isinstance(name, str), "a foreign class has no name")
         return load_foreign(self._tensor(tensor).tobytes(), name, self.allowed.trusted)
 
     # --- arrays -------------------------------------------------------------------------------------------------------
 
     def _tensor(self, name: Any, *dtypes: str) -> NDArray[Any]:
-        _need(isinstance(name, str) and name in self._unused, "an array is missing, or used twice")
+        need(isinstance(name, str) and name in self._unused, "an array is missing, or used twice")
         self._unused.discard(name)
         array = self.tensors[name]
-        _need(not dtypes or array.dtype.str in dtypes, f"the array {name!r:.80} has the dtype {array.dtype}")
+        need(not dtypes or array.dtype.str in dtypes, f"the array {name!r:.80} has the dtype {array.dtype}")
         return array
 
     def make_array(self, tensor: Any, layout: Any) -> NDArray[Any]:
         return _laid_out(self._tensor(tensor), layout)
 
     def make_constant(self, dtype: Any, digits: Any, shape: Any) -> NDArray[Any]:
-        _need(dtype in NUMBER_DTYPES, "a constant array has an unknown dtype")
+        need(dtype in NUMBER_DTYPES, "a constant array has an unknown dtype")
         kind = np.dtype(dtype)
         number = np.frombuffer(_bytes(digits, kind.itemsize), kind)[0]
         return np.broadcast_to(kind.newbyteorder("=").type(number), self._shape(shape))
 
     def make_thin(self, shape: Any, bits: Any, numbers: Any, layout: Any) -> NDArray[Any]:
         stored, number = self._tensor(bits, "|u1"), self._tensor(numbers, "<f8")
-        _need(stored.ndim == number.ndim == 1, "an array of few numbers is invalid")
+        need(stored.ndim == number.ndim == 1, "an array of few numbers is invalid")
         is_shape = (
             isinstance(shape, list) and len(shape) == 2 and all(is_count(length, 8 * stored.size) for length in shape)
         )
-        _need(is_shape and -(-math.prod(shape) // 8) == stored.size, "an array of few numbers has another size")
+        need(is_shape and -(-math.prod(shape) // 8) == stored.size, "an array of few numbers has another size")
         is_number = np.unpackbits(stored).view(np.bool_)
-        _need(not is_number[math.prod(shape) :].any(), "an array of few numbers has too many")
-        _need(np.count_nonzero(is_number) == number.size, "an array of few numbers has others than it should")
+        need(not is_number[math.prod(shape) :].any(), "an array of few numbers has too many")
+        need(np.count_nonzero(is_number) == number.size, "an array of few numbers has others than it should")
         whole = np.zeros(math.prod(shape))
         whole[is_number[: whole.size]] = number
         return _laid_out(whole.reshape(shape), layout)
@@ -244,32 +244,32 @@ class Decoder:
     def _shape(self, shape: Any) -> tuple[int, ...]:
         """The shape of an array with fewer bytes in the file than elements."""
         is_shape = isinstance(shape, list) and len(shape) <= 32 and all(is_count(length) for length in shape)
-        _need(is_shape, "the shape of an array is invalid")
+        need(is_shape, "the shape of an array is invalid")
         n_stored = sum(array.nbytes for array in self.tensors.values())
-        _need(math.prod(max(length, 1) for length in shape) <= n_stored + (1 << 20), "an array is larger than the file")
+        need(math.prod(max(length, 1) for length in shape) <= n_stored + (1 << 20), "an array is larger than the file")
         return tuple(shape)
 
     def make_record(self, name: Any, tensor: Any, layout: Any) -> NDArray[Any]:
         known = records()
-        _need(isinstance(name, str) and name in known, "an array has records of an unknown kind")
+        need(isinstance(name, str) and name in known, "an array has records of an unknown kind")
         words = self._tensor(tensor, "<u8")
-        _need(words.ndim == 2 and words.shape[1] * 8 == known[name].itemsize, "records of an array have another size")
+        need(words.ndim == 2 and words.shape[1] * 8 == known[name].itemsize, "records of an array have another size")
         return _laid_out(words.reshape(-1).view(known[name]), layout)
 
     def make_nodes(self, n: Any, *parts: Any) -> NDArray[Any]:
         dtypes = ("|u1", "<f8", "<i4", "<i4")
         bits, threshold, feature, step = (self._tensor(*part) for part in zip(parts[:4], dtypes, strict=True))
         is_sound = bits.ndim == threshold.ndim == 1 and is_count(n, 2**31 - 1) and -(-n // 8) == bits.size
-        _need(is_sound, "packed nodes are not what they must be")
+        need(is_sound, "packed nodes are not what they must be")
         is_leaf = np.unpackbits(bits, count=n).view(np.bool_)
         inner = np.flatnonzero(~is_leaf)
         is_sound = threshold.shape == feature.shape == step.shape == inner.shape
-        _need(is_sound, "packed nodes have another number of splits")
+        need(is_sound, "packed nodes have another number of splits")
         nodes = np.empty(n, records()["PACKED"])
         nodes["threshold"], nodes["feature"], nodes["left"] = np.inf, -1, np.arange(n)
         nodes["threshold"][inner], nodes["feature"][inner] = threshold, feature
         left = inner + step
-        _need(np.all((left > inner) & (left < n)), "a child of packed nodes lies outside them")
+        need(np.all((left > inner) & (left < n)), "a child of packed nodes lies outside them")
         nodes["left"][inner] = left
         return _laid_out(nodes, parts[4])
 
@@ -277,18 +277,18 @@ class Decoder:
         text, end = self._tensor(tensor, "|u1"), self._tensor(ends, "<i8")
         dimensions = self._shape(shape)
         is_sound = end.ndim == text.ndim == 1 and end.size == math.prod(dimensions) and is_count(width, 1 << 24)
-        _need(is_sound, "an array of texts is invalid")
+        need(is_sound, "an array of texts is invalid")
         first = np.concatenate([[0], end])
-        _need(np.all(np.diff(first) >= 0) and int(first[-1]) == text.size, "the texts of an array overlap")
+        need(np.all(np.diff(first) >= 0) and int(first[-1]) == text.size, "the texts of an array overlap")
         data = text.tobytes()
         pieces = [data[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(first.tolist())]
         longest = max(map(len, pieces), default=0)
-        _need(longest <= width, "a text is longer than its array is wide")
-        _need(4 * width * len(pieces) <= max(LONGEST_TEXT, 64 * text.size), "an array of texts is too wide")
+        need(longest <= width, "a text is longer than its array is wide")
+        need(4 * width * len(pieces) <= max(LONGEST_TEXT, 64 * text.size), "an array of texts is too wide")
         return _laid_out(np.array(pieces, dtype=f"<U{width}").reshape(dimensions), layout, turns=False)
 
     def make_moments(self, dtype: Any, tensor: Any, layout: Any) -> NDArray[Any]:
-        _need(isinstance(dtype, str) and dtype[:3] in ("<M8", "<m8"), "an array of times has an unknown dtype")
+        need(isinstance(dtype, str) and dtype[:3] in ("<M8", "<m8"), "an array of times has an unknown dtype")
         return _laid_out(self._tensor(tensor, "<i8").view(np.dtype(dtype)), layout)
 
     def make_objects(self, shape: Any, items: Any, layout: Any) -> NDArray[Any]:
@@ -301,18 +301,18 @@ class Decoder:
         if dtype == "text":
             return np.str_(self.value(digits))
         is_moment = isinstance(dtype, str) and dtype[:3] in ("<M8", "<m8")
-        _need(is_moment or dtype in NUMBER_DTYPES, "a number has an unknown dtype")
+        need(is_moment or dtype in NUMBER_DTYPES, "a number has an unknown dtype")
         kind = np.dtype(dtype)
         stored = np.frombuffer(_bytes(digits, kind.itemsize), kind)
-        _need(kind.kind != "b" or digits in ("00", "01"), "a truth value is neither 0 nor 1")
+        need(kind.kind != "b" or digits in ("00", "01"), "a truth value is neither 0 nor 1")
         return stored.astype(kind.newbyteorder("="))[0]
 
     def make_sparse(self, name: Any, shape: Any, *arrays: Any) -> Any:
         kinds = {"csr_matrix", "csc_matrix", "csr_array", "csc_array"}
-        _need(isinstance(name, str) and name in kinds, "a sparse matrix is of an unknown kind")
-        _need(isinstance(shape, list) and len(shape) == 2 and all(is_count(n, 2**40) for n in shape), "a sparse matrix")
+        need(isinstance(name, str) and name in kinds, "a sparse matrix is of an unknown kind")
+        need(isinstance(shape, list) and len(shape) == 2 and all(is_count(n, 2**40) for n in shape), "a sparse matrix")
         data, indices, indptr = (self.value(array) for array in arrays)
-        _need(all(isinstance(array, np.ndarray) for array in (data, indices, indptr)), "a sparse matrix has no arrays")
+        need(all(isinstance(array, np.ndarray) for array in (data, indices, indptr)), "a sparse matrix has no arrays")
         made = getattr(sparse, name)((data, indices, indptr), shape=tuple(shape))
         made.check_format(full_check=True)
         return made
@@ -321,13 +321,13 @@ class Decoder:
 
     def make_random(self, name: Any, state: Any) -> Any:
         result = self.value(state)
-        _need(isinstance(result, dict), "the state of a random generator is no dict")
+        need(isinstance(result, dict), "the state of a random generator is no dict")
         _check_random_state(result)
         if name == "RandomState":
             made = np.random.RandomState()
             made.set_state(result)
             return made
-        _need(name == "Generator", "a random generator is of an unknown kind")
+        need(name == "Generator", "a random generator is of an unknown kind")
         generator = np.random.Generator(getattr(np.random, result["bit_generator"])())
         generator.bit_generator.state = result
         return generator
@@ -335,10 +335,10 @@ class Decoder:
     def make_routing(self, owner: Any, requests: Any) -> Any:
         from sklearn.utils.metadata_routing import MetadataRequest
 
-        _need(isinstance(owner, str) and isinstance(requests, dict), "metadata requests are not what they must be")
+        need(isinstance(owner, str) and isinstance(requests, dict), "metadata requests are not what they must be")
         made: Any = MetadataRequest(owner=owner)
         for method, wanted in requests.items():
-            _need(method in ROUTED and isinstance(wanted, dict), "metadata are requested for an unknown method")
+            need(method in ROUTED and isinstance(wanted, dict), "metadata are requested for an unknown method")
             for parameter, alias in wanted.items():
                 getattr(made, method).add_request(param=parameter, alias=alias)
         return made
@@ -350,7 +350,7 @@ class Decoder:
         return kind(*(float(number) for number in numbers))
 
     def make_function(self, name: Any) -> Callable[..., Any]:
-        _need(isinstance(name, str), "a function has no name")
+        need(isinstance(name, str), "a function has no name")
         for known in (name, name.rpartition(".")[2]):
             if known in self.allowed.functions:
                 return self.allowed.functions[known]
@@ -363,20 +363,15 @@ class Decoder:
         from committee.kernels.boosting.user_functions import UserLoss
 
         given: list[Any] = self._values(functions)
-        _need(len(given) in (1, 3), "a custom loss is one function or three")
+        need(len(given) in (1, 3), "a custom loss is one function or three")
         return UserLoss(*given) if len(given) == 3 else UserLoss(given[0], None, None)
 
 
-def _need(is_so: Any, wrong: str) -> None:
-    if not is_so:
-        raise ModelFileError(f"The file is damaged: {wrong}.")
-
-
 def _read_class(entry: Any) -> tuple[StoredType, list[str]]:
-    _need(isinstance(entry, dict) and entry.keys() == {"type", "fields"}, "a class is not listed as it must be")
+    need(isinstance(entry, dict) and entry.keys() == {"type", "fields"}, "a class is not listed as it must be")
     tag, names = entry["type"], entry["fields"]
-    _need(isinstance(tag, str) and isinstance(names, list), "a class is not listed as it must be")
-    _need(all(isinstance(each, str) for each in names) and len(set(names)) == len(names), "fields of a class")
+    need(isinstance(tag, str) and isinstance(names, list), "a class is not listed as it must be")
+    need(all(isinstance(each, str) for each in names) and len(set(names)) == len(names), "fields of a class")
     return find_tag(tag), names
 
 
@@ -387,18 +382,18 @@ def _check_attributes(kind: type, names: list[str]) -> None:
         if isinstance(known, MemberDescriptorType) and not name.startswith("__"):
             continue  # a slot
         is_hidden = callable(known) or isinstance(known, property) or hasattr(known, "__get__")
-        _need(name.isidentifier() and not name.startswith("__"), f"{name!r:.60} is no name of an attribute")
-        _need(not is_hidden, f"{name!r:.60} would hide a method of {kind.__name__}")
-        _need(not (name.startswith("_") and hasattr(kind, name)), f"{name!r:.60} would change {kind.__name__}")
+        need(name.isidentifier() and not name.startswith("__"), f"{name!r:.60} is no name of an attribute")
+        need(not is_hidden, f"{name!r:.60} would hide a method of {kind.__name__}")
+        need(not (name.startswith("_") and hasattr(kind, name)), f"{name!r:.60} would change {kind.__name__}")
 
 
 def _bytes(digits: Any, n: int) -> bytes:
-    _need(isinstance(digits, str) and len(digits) == 2 * n, "a number has the wrong length")
+    need(isinstance(digits, str) and len(digits) == 2 * n, "a number has the wrong length")
     return bytes.fromhex(digits)
 
 
 def _laid_out(array: NDArray[Any], layout: Any, turns: bool = True) -> NDArray[Any]:
-    _need(isinstance(layout, str) and layout in LAYOUTS, "an array is laid out in an unknown way")
+    need(isinstance(layout, str) and layout in LAYOUTS, "an array is laid out in an unknown way")
     if layout[0] == "F":
         array = array.T if turns else np.asfortranarray(array)
     if layout[1:] == "r":
@@ -411,11 +406,11 @@ GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "SFC64")
 
 def _check_random_state(state: dict[Any, Any]) -> None:
     """Check the position in a random state, which NumPy does not check."""
-    _need(state.get("bit_generator") in GENERATORS and isinstance(state.get("state"), dict), "a random state")
+    need(state.get("bit_generator") in GENERATORS and isinstance(state.get("state"), dict), "a random state")
     if state["bit_generator"] == "MT19937":
         key, position = state["state"].get("key"), state["state"].get("pos")
         is_key = isinstance(key, np.ndarray) and key.shape == (624,) and key.dtype == np.uint32
-        _need(is_key and is_count(position, 624), "a random state")
+        need(is_key and is_count(position, 624), "a random state")
 
 
 def _younger_parameters(kind: type, attributes: Mapping[str, Any]) -> dict[str, Any]:

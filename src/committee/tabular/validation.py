@@ -47,7 +47,7 @@ def read_training_table(
     table = open_table(X, estimator)
     weight = read_weights(sample_weight, table.shape[0])
     columns, array = fit_encode(table, categorical_features, weight, _string_advice(estimator, categorical_features))
-    validate_data(estimator, _native(table), reset=True, skip_check_array=True)
+    validate_data(estimator, native(table), reset=True, skip_check_array=True)
     return columns, array
 
 
@@ -59,7 +59,7 @@ def read_table(estimator: Any, X: Any) -> Float:
     columns: Columns = estimator.columns_
     is_plain = isinstance(table, np.ndarray) and columns.names is None and table.shape[1] == columns.n_features
     if not is_plain:  # scikit-learn's check takes 40 us, ten times the prediction of a tree for one row
-        validate_data(estimator, _native(table), reset=False, skip_check_array=True)
+        validate_data(estimator, native(table), reset=False, skip_check_array=True)
     return encode(columns, table)
 
 
@@ -195,7 +195,8 @@ def _string_advice(estimator: Any, categorical_features: Any) -> str:
     return f"{advice}, or fit {wrapper}({name}()), which does so."
 
 
-def _native(table: Table) -> Any:
+def native(table: Table) -> Any:
+    """Return the array, or the frame in the type of its own library."""
     return table if isinstance(table, np.ndarray) else table.to_native()
 
 

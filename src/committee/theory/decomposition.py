@@ -199,11 +199,11 @@ def decompose_zero_one(predictions: Codes, truth: Numbers) -> Decomposition:
     probabilities = _read_probabilities(np.asarray(truth), codes)
     rows = _predicted_rows(codes >= 0)
     codes, probabilities = codes[:, rows].astype(np.int64), probabilities[rows]
-    votes = _count(codes, probabilities.shape[1])
+    votes = count_votes(codes, probabilities.shape[1])
     values = _vote_parts(votes, probabilities)
     halves = _balanced_halves(len(codes))  # one set alone hardly ever changes a vote
     changes = [
-        _mean_change(_vote_parts(_count(codes[half], votes.shape[1]), probabilities) - values) for half in halves
+        _mean_change(_vote_parts(count_votes(codes[half], votes.shape[1]), probabilities) - values) for half in halves
     ]
     spread = np.sqrt(halves.sum(axis=1) / (~halves).sum(axis=1))
     main = votes.argmax(axis=1).astype(np.int64)
@@ -285,7 +285,8 @@ def _read_probabilities(truth: NDArray[np.generic], codes: Codes) -> Floats:
     return probabilities
 
 
-def _count(codes: NDArray[np.int64], n_classes: int) -> Floats:
+def count_votes(codes: NDArray[np.int64], n_classes: int) -> Floats:
+    """Votes per row and class, without the votes marked -1."""
     n = codes.shape[1]
     place = np.arange(n) * n_classes + codes
     return np.bincount(place[codes >= 0], minlength=n * n_classes).reshape(n, n_classes).astype(np.float64)

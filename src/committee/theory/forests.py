@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.theory.decomposition import count_votes
 from committee.theory.margins import Numbers
 
 __all__ = [
@@ -115,7 +116,7 @@ def strength_and_correlation(votes: Codes, y: Codes) -> Strength:
     voted = (codes >= 0).any(axis=0)
     codes, truth = codes[:, voted], truth[voted]
     # The vote: fractions of the classes, the margin, the best class that is wrong
-    rows, counts = np.arange(truth.size), _count_votes(codes, int(max(codes.max(), truth.max(), 1)) + 1)
+    rows, counts = np.arange(truth.size), count_votes(codes, int(max(codes.max(), truth.max(), 1)) + 1)
     fractions = counts / counts.sum(axis=1, keepdims=True)
     own = fractions[rows, truth]
     fractions[rows, truth] = -1.0
@@ -163,12 +164,6 @@ def _read_votes(votes: Codes, y: Codes) -> tuple[NDArray[np.int64], NDArray[np.i
     if codes.size == 0 or codes.min() < -1 or codes.max() < 0 or truth.min() < 0:
         raise ValueError("votes must hold class codes >= 0, -1 where a member does not vote, and at least one vote.")
     return codes, truth
-
-
-def _count_votes(codes: NDArray[np.int64], n_classes: int) -> Floats:
-    n = codes.shape[1]
-    place = np.arange(n) * n_classes + codes
-    return np.bincount(place[codes >= 0], minlength=n * n_classes).reshape(n, n_classes).astype(np.float64)
 
 
 # --- variance of an average ------------------------------------------------------------------------------------------

@@ -269,9 +269,6 @@ class BaseDecisionTree(Estimator):
         return Bunch(ccp_alphas=path.alpha, impurities=path.impurity)
 
 
-TREE_CONSTRAINTS = BaseDecisionTree._parameter_constraints  # pyright: ignore[reportPrivateUsage]
-
-
 class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     """Classification tree (CART) with missing values, categories, constraints and pruning by cross-validation.
 

@@ -86,7 +86,7 @@ def test_marks_of_leaves_that_may_raise_the_loss():
         assert tree.nodes["score"].tolist() == expected
 
 
-# --- the promise of cannot_rise --------------------------------------------------------------------------------------
+# --- the promise of cannot_increase ----------------------------------------------------------------------------------
 
 
 def log_loss(y, s, p):
