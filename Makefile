@@ -30,7 +30,7 @@ endif
 help:
 	@echo 'make demo       compare the whole family on built-in data, write the report and the model'
 	@echo 'make test       all tests, doctests, and the kernels once with bounds checks'
-	@echo 'make test-fast  the unit tests and doctests'
+	@echo 'make test-fast  the unit tests that take less than a second, and doctests'
 	@echo 'make coverage   test-fast, with the coverage of the Python code by module'
 	@echo 'make bench      measure against the peers, write benchmarks/RESULTS.md'
 	@echo 'make check      lint, format, types, layers'
@@ -50,7 +50,7 @@ test: $(DEV)
 
 test-fast: $(DEV)
 	$(BIN)/committee warmup
-	$(BIN)/python -m pytest -n $(JOBS) --doctest-modules src/committee tests/unit
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" --doctest-modules src/committee tests/unit
 
 coverage: $(DEV)
 	$(BIN)/committee warmup

@@ -102,6 +102,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 # --- the failure that was reported -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_expert_on_numbers_and_rare_levels_learns() -> None:
     """It returned zeros, probability 0.5 for every row, and no warning."""
     numbers, level, y = one_hot_table(20_000, 300)

@@ -151,6 +151,7 @@ def test_scikit_learn_in_distribution(setting: Any) -> None:
     assert abs(scores[0].mean() - scores[1].mean()) < 3.5 * error
 
 
+@pytest.mark.slow
 def test_scikit_learn_in_distribution_for_numbers() -> None:
     """Test R^2 and out-of-bag R^2 on three sets, 8 seeds each: within 3.5 standard errors of the mean difference."""
     found = np.empty((2, 3, 8, 2))
@@ -555,6 +556,7 @@ def test_out_of_bag_scores() -> None:
     assert regressor.oob_error_ == pytest.approx(mean_squared_error(numbers, regressor.oob_prediction_))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("combine", ["mean", "median", "weighted"])
 def test_intervals_cover_what_they_say(combine: Any) -> None:
     """Of new rows, with a learner of scikit-learn; standard errors 0.6 points, and as much from the training rows."""

@@ -36,6 +36,7 @@ def run_kernel(cache: Path) -> tuple[list[str], int, int]:
     return order, int(hits), int(misses)
 
 
+@pytest.mark.slow
 def test_machine_code_is_kept_between_processes(tmp_path):
     first, hits, misses = run_kernel(tmp_path)
     assert (hits, misses) == (0, 1)
@@ -44,6 +45,7 @@ def test_machine_code_is_kept_between_processes(tmp_path):
     assert first == second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
 @pytest.mark.parametrize("damage", ["cut", "empty", "flip", "noise"])
 def test_a_damaged_cache_is_repaired_in_silence(tmp_path, suffix, damage):
@@ -100,6 +102,7 @@ def run_with_cache(cache: Path, temporary: Path) -> str:
     return run.stderr
 
 
+@pytest.mark.slow
 def test_compilation_is_announced_once_and_only_when_it_happens(tmp_path):
     first = run_with_cache(tmp_path / "cache", tmp_path)
     assert first.count("compiling its kernels") == 1
@@ -170,6 +173,7 @@ print(jit.own_compiler is None, *order, *codes[0])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["numba.core.codegen JITCodeLibrary", "numba.core.caching _CacheLocator", "numba.core.typed_passes NativeLowering"],

@@ -107,6 +107,7 @@ INTERRUPTED_COMPILATION = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["kernel", "user"])
 def test_an_interrupted_compilation_is_heard_and_can_be_done_again(what: str, tmp_path: Path):
     environment = {**os.environ, "COMMITTEE_CACHE_DIR": str(tmp_path)}

@@ -43,6 +43,7 @@ def one_call_per_timing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harness, "SHORT", 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_call_per_timing")
 def test_contenders_take_turns():
     log: list[str] = []
@@ -52,6 +53,7 @@ def test_contenders_take_turns():
     assert {timing.repeats for timing in result.timings.values()} == {3}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_call_per_timing")
 def test_a_benchmark_beyond_the_budget_is_not_repeated(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(harness, "BUDGET", 0.0)
@@ -60,12 +62,14 @@ def test_a_benchmark_beyond_the_budget_is_not_repeated(monkeypatch: pytest.Monke
     assert len(log) == 1
 
 
+@pytest.mark.slow
 def test_short_calls_are_made_several_times():
     log: list[str] = []
     measure(Benchmark("group/name", "task", {"committee": contender(log, "committee")}, no_quality), repeats=2)
     assert len(log) > 100
 
 
+@pytest.mark.slow
 def test_quality_is_that_of_each_prediction():
     contenders = {name: contender([], name) for name in ("committee", "the peer")}
     result = measure(Benchmark("group/name", "task", contenders, lambda answer: {"letters": len(answer)}), repeats=1)
@@ -75,6 +79,7 @@ def test_quality_is_that_of_each_prediction():
     }
 
 
+@pytest.mark.slow
 def test_who_cannot_take_part_is_skipped_with_a_message_and_who_fails_is_reported():
     contenders = {
         "committee": contender([], "committee"),
@@ -175,6 +180,7 @@ def run_command(*arguments: str) -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_a_quick_run_writes_the_table(tmp_path: Path):
     output = tmp_path / "RESULTS.md"
     printed = run_command("--quick", "--only", "wide", "--only", "binning/float32", "--output", str(output))
@@ -187,6 +193,7 @@ def test_a_quick_run_writes_the_table(tmp_path: Path):
     assert "wide-100x500" in printed
 
 
+@pytest.mark.slow
 def test_a_part_of_the_benchmarks_leaves_the_record_alone():
     record = ROOT / "benchmarks" / "RESULTS.md"
     before = record.read_text() if record.exists() else None
@@ -194,6 +201,7 @@ def test_a_part_of_the_benchmarks_leaves_the_record_alone():
     assert (record.read_text() if record.exists() else None) == before
 
 
+@pytest.mark.slow
 def test_an_unknown_name_says_so():
     with pytest.raises(subprocess.CalledProcessError) as error:
         run_command("--only", "no such thing")

@@ -488,6 +488,7 @@ def test_parameters_are_checked(wrong: dict[str, Any]) -> None:
         LPBoostClassifier(**wrong).fit(np.arange(4.0)[:, None], [0, 1, 0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("model", [LPBoostClassifier(), LPBoostClassifier(nu=None)], ids=repr)
 def test_check_estimator(model: Any) -> None:

@@ -367,6 +367,7 @@ def test_completion_scripts(shell: str):
     assert "_COMMITTEE_COMPLETE" in run("completion", shell).stdout
 
 
+@pytest.mark.slow
 def test_interrupting_leaves_no_file(tmp_path: Path):
     table, out = tmp_path / "t.csv", tmp_path / "out"
     target = write_sample("vehicle", table)
@@ -442,6 +443,7 @@ def test_who_ran_out_of_time_gets_advice():
     assert listed("done") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["random forest", "bagging", "gradient boosting"])
 def test_the_whole_command_works_on_a_compact_file(method: str, tmp_path: Path):
     rng = np.random.default_rng(3)

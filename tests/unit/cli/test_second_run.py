@@ -26,6 +26,7 @@ print("compiled:", *compiled)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_after_the_warm_up_a_comparison_compiles_nothing(task: str, tmp_path: Path):
     rng = np.random.default_rng(0)

@@ -22,6 +22,7 @@ print(*sys.modules)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [GradientBoostingClassifier, RandomForestClassifier])
 def test_predict_imports_nothing_that_it_does_not_use(kind: type, tmp_path: Path) -> None:
     rows = pl.DataFrame({"a": range(60), "b": [i % 7 for i in range(60)], "y": ["u"] * 25 + ["v"] * 35})

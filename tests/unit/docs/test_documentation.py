@@ -31,6 +31,7 @@ def _hooks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(DOCS / "hooks"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_blocks_run_and_print_what_the_page_says(page: str) -> None:
     for name in NEEDED:
@@ -116,6 +117,7 @@ def test_every_public_function_is_in_the_reference_and_in_the_menu() -> None:
         assert all(f"### {item.name}\n\n```python\nfrom {item.module} import" in text for item in page.items)
 
 
+@pytest.mark.slow
 def test_site_builds_without_a_warning_and_without_the_network(tmp_path: Path) -> None:
     mkdocs = pytest.importorskip("mkdocs.config")
     from mkdocs.commands.build import build

@@ -151,6 +151,7 @@ def test_everything_that_draws_is_seeded():
     assert seeded(BaggingRegressor(n_jobs=2, verbose=1), 0).get_params()["verbose"] == 0
 
 
+@pytest.mark.slow
 def test_j4_bagging_lowers_variance_and_boosting_bias():
     result = compare_bias_variance(friedman1(), n_sets=12, n_test=300, n_estimators=40, random_state=0)
     for ensemble in ("bagging", "random forest"):

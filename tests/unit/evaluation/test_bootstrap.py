@@ -80,6 +80,7 @@ def test_vectorised_or_not_and_threads_change_nothing():
     assert np.any(one.replicates != bootstrap(np.mean, TIMES, n_resamples=300, random_state=1).replicates)
 
 
+@pytest.mark.slow
 def test_studentised_with_a_formula_and_with_resamples_of_resamples():
     def stderr(x: Floats, axis: int) -> Floats:
         return x.std(axis=axis, ddof=1) / np.sqrt(x.shape[axis])
@@ -276,6 +277,7 @@ def test_c1_intervals_hold_the_truth_as_often_as_they_say(statistic: Any, draw: 
     assert coverage.target_coverage[-1] == pytest.approx(0.95, abs=4.0 * np.sqrt(0.05 * 0.95 / 300))
 
 
+@pytest.mark.slow
 def test_c1_studentised_interval_of_a_skewed_mean():
     """Exponential numbers: within 2 points of 95 %; 1000 repeats have a standard error of 0.7 points."""
 

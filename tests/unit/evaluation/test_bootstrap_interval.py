@@ -109,6 +109,7 @@ def coverage_of(which: str, kind: str, errors: Any, *, n: int, n_repeats: int) -
     return measure_coverage(interval, draw, n_repeats=n_repeats, random_state=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["residual", "pairs"])
 @pytest.mark.parametrize("which", ["mean", "new"])
 def test_c2_coverage_with_normal_noise_is_within_two_points(which: str, kind: str):
@@ -148,6 +149,7 @@ def test_pairs_hold_where_the_noise_is_not_the_same_everywhere():
     assert pairs > 0.91
 
 
+@pytest.mark.slow
 def test_any_regressor_has_intervals_and_threads_change_nothing():
     X, y = curve(noise=0.3).sample(80, np.random.default_rng(0))
     frame, new = pd.DataFrame({"x": X[:, 0]}), pd.DataFrame({"x": [0.1, 0.5, 0.9]})

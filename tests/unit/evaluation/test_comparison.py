@@ -148,6 +148,7 @@ def test_weights_count_as_repetition():
         assert weighted.result("tree").losses[k] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_frames_with_categories_and_missing_values_suit_every_method():
     rng = np.random.default_rng(0)
     n = 150
@@ -368,6 +369,7 @@ def test_probabilities_of_zero_do_not_cost_36():
     assert found.held_out_losses["log loss"] < 1.0
 
 
+@pytest.mark.slow
 def test_a_method_that_is_no_better_than_the_constant_is_flagged():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)

@@ -95,6 +95,7 @@ def test_independent_rows_keep_the_number_of_folds():
     assert {splits for _, splits in SEEN} == {7}
 
 
+@pytest.mark.slow
 def test_gradient_boosting_stops_earlier_and_predicts_new_groups_better():
     numbered, y = table()
     X = numbered[:, 1:]

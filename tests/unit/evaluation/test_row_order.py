@@ -213,6 +213,7 @@ def test_rows_without_a_group_are_groups_of_their_own():
 # --- what compare does ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_reported_error_is_that_of_the_next_quarter():
     is_near = list[bool]()
     for seed in range(5):

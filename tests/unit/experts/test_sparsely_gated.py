@@ -198,6 +198,7 @@ def test_rows_held_out_are_shares_of_every_class_and_never_the_last_row() -> Non
 # --- docstrings -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_docstrings_run() -> None:
     assert doctest.testmod(adam).failed == 0
     for cls in BOTH:
@@ -208,6 +209,7 @@ def test_the_examples_of_the_docstrings_run() -> None:
 # --- what they learn -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_beats_one_linear_model_where_the_rule_changes_over_the_plane() -> None:
     rng = np.random.default_rng(0)
     rows = rng.uniform(-1.0, 1.0, (800, 2))

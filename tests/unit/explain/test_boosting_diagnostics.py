@@ -20,6 +20,7 @@ from committee.theory.bounds import rounds_to_zero_error, tree_vc_dimension
 from committee.theory.minmax import minmax_over_stumps
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_the_fit():
     sonar = load_dataset("sonar")
     model = AdaBoostClassifier(n_estimators=60).fit(sonar.X, sonar.y)
@@ -51,6 +52,7 @@ def test_many_rows_make_the_bounds_mean_something():
     assert "vacuous" not in str(result).splitlines()[-2]
 
 
+@pytest.mark.slow
 def test_other_boosters_and_refusals():
     sonar, glass = load_dataset("sonar"), load_dataset("glass")
     model = LPBoostClassifier(nu=0.3, n_estimators=40).fit(sonar.X, sonar.y)

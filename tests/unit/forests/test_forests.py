@@ -86,6 +86,7 @@ def test_a_tree_is_the_tree_of_its_sample(splitter):
         assert tree.score(X[count > 0], y[count > 0]) == 1.0  # grown to the end
 
 
+@pytest.mark.slow
 def test_quality_is_that_of_scikit_learn():
     X, y = classes(1500)
     new, truth = classes(3000, seed=5)

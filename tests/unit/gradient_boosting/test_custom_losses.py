@@ -87,6 +87,7 @@ BAD_LOSSES = table(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "text"), BAD_LOSSES)
 def test_a_bad_loss_is_rejected_and_the_round_named(loss: Any, text: str) -> None:
     model = make(GradientBoostingRegressor, loss=loss, learning_rate=0.3, n_estimators=20)
@@ -97,6 +98,7 @@ def test_a_bad_loss_is_rejected_and_the_round_named(loss: Any, text: str) -> Non
     np.testing.assert_array_equal(model.predict(X), predictions)
 
 
+@pytest.mark.slow
 def test_a_loss_that_fails_on_rows_to_validate_on_names_the_round() -> None:
     loss = (too_far, square_gradient, square_hessian)
     model = make(GradientBoostingRegressor, loss=loss, n_estimators=20)

@@ -105,6 +105,7 @@ def test_small_whole_weights_do_not_keep_early_stopping_from_stopping() -> None:
     assert weighted < 2 * plain
 
 
+@pytest.mark.slow
 def test_duplicates_evaluate_as_new_rows_would() -> None:
     """Where new rows repeat old ones, a model that knows the old ones is better, and the folds must see it."""
     rng = np.random.default_rng(0)

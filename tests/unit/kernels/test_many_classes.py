@@ -37,6 +37,7 @@ def best_by_hand(column: np.ndarray, classes: np.ndarray, weight: np.ndarray, n_
     return result[0], -result[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_classes", [3, 7, MAX_CLASSES])
 def test_the_best_cut_is_found(weighted, n_classes, callable_part):

@@ -11,6 +11,7 @@ from committee.tree_engine.subtrees import make_work
 from tests.naive.decreases import best_cut
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_features", [1, 5, TOGETHER, TOGETHER + 3])
 @pytest.mark.parametrize("n", [3, 4, 9, FEW_ROWS])

@@ -36,6 +36,7 @@ def make_rules() -> np.ndarray:
     return rules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_best_cut_is_found(weighted, callable_part):
     """By pairs, by a histogram and by sorting; codes with ties and without."""

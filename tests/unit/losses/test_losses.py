@@ -101,6 +101,7 @@ def test_whole_weights_start_as_repetition(name):
         assert start_score(loss, y, weight) == pytest.approx(start_score(loss, repeated, NO_WEIGHTS), rel=0, abs=near)
 
 
+@pytest.mark.slow
 def test_the_start_of_an_own_loss_is_its_minimiser():
     def fourth_power(y: float, score: float) -> float:
         return (y - score) ** 4

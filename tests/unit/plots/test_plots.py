@@ -122,6 +122,7 @@ def test_mirrored_trees_are_laid_out_as_mirror_images():
     np.testing.assert_allclose(x[[0, 1, 2, 3, 4]], -y[[0, 2, 1, 4, 3]])
 
 
+@pytest.mark.slow
 def test_tidy_positions_of_a_deep_tree_do_not_recurse():
     child = children(tree_of(chain(5000)))
     assert np.ptp(tidy_positions(child, np.ones(child.size), 1.0)) == pytest.approx(1 + 5000)
@@ -314,6 +315,7 @@ def test_pruning_needs_a_curve():
 # ---- matplotlib is an extra ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_import_leaves_matplotlib_alone():
     code = "import sys, committee.plots; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0

@@ -119,6 +119,7 @@ def test_a_display_draws_or_names_another(display: str, kind: str) -> None:
         assert type(model).__name__ in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 def test_the_display_named_does_draw_the_model(kind: str) -> None:
 

@@ -178,6 +178,7 @@ def test_other_rows_than_those_of_fit_are_rejected(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_odd_models_get_a_page(tmp_path: Path) -> None:
     """One class, unknown labels, unknown weights."""
     sonar = sample("sonar")

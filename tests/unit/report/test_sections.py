@@ -709,6 +709,7 @@ def test_only_the_card_has_badges() -> None:
 # --- committees, units and digits -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_any_model_has_sampled_shap_values_with_errors_and_partial_dependence() -> None:
     from committee import CommitteeClassifier, CommitteeRegressor
     from committee.report.partial_dependence import partial_dependence

@@ -50,6 +50,7 @@ def test_every_bit_comes_back() -> None:
     assert sum(array.nbytes for array in packed.tensors.values()) < 0.6 * sum(each.nbytes for each in TENSORS.values())
 
 
+@pytest.mark.slow
 def test_what_would_declare_too_large_a_size_is_not_compressed() -> None:
     assert compress({"zeros": np.broadcast_to(0.0, 20_000_000)}, "") is None
     assert compress({"zeros": np.broadcast_to(0.0, 1_000_000)}, "") is not None

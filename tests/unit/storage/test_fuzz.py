@@ -19,6 +19,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return result
 
 
+@pytest.mark.slow
 def test_mutants_are_rejected_or_predict(directory: Path) -> None:
     results = list(run(directory, 320, first=7_000_000))
     assert [seed for seed, *_ in results] == list(range(7_000_000, 7_000_320))

@@ -68,6 +68,7 @@ def test_texts_of_the_user_come_back(tmp_path: Path) -> None:
     assert save_model(committee.DecisionStump().fit(X, Y), tmp_path / "m").metadata == {}
 
 
+@pytest.mark.slow
 def test_inspecting_needs_no_compiler(tmp_path: Path) -> None:
     save_model(committee.SVC().fit(X, Y), tmp_path / "m")
     program = (

@@ -36,6 +36,7 @@ def test_every_parameter_of_scikit_learn_is_there(machine: type) -> None:
     assert set(theirs) - missing <= set(inspect.signature(machine).parameters)
 
 
+@pytest.mark.slow
 def test_values_are_right_at_a_large_penalty() -> None:
     X, y = noisy(3000)
     asked = np.random.default_rng(1).normal(size=(5000, 4))
