@@ -1,0 +1,1 @@
+"""Parameters, docstrings, threads, random numbers and the compiler of kernels."""

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +31,7 @@ from committee.base.stacklevel import level_of_caller
 from committee.ensemble.incremental import BaseIncrementalEnsemble, GivenRows, Run, TrainingData, ValidationSet
 from committee.ensemble.oob_scorers import check_score
 from committee.ensemble.stopping import Convergence, Stopping
-from committee.ensemble.warm_start import check_n_estimators, check_same_data
+from committee.ensemble.warm_start import check_n_estimators, check_same_data, data_fingerprint
 from committee.records.ensemble import TreeSum
 from committee.records.forest import PackedForest
 from committee.records.history import History
@@ -234,7 +233,8 @@ class BaseForest(BaseIncrementalEnsemble):
         self.n_outputs_ = 1
         sampler = make_sampler(data.X, data.target, data.weight, self.bootstrap, self.max_samples)
         has_oob = self._has_oob(sampler)
-        fingerprint = self._fingerprint(data)
+        settings = (self.bootstrap, self.max_samples)
+        fingerprint = data_fingerprint(data.X, data.target, data.weight, settings=settings)
         tally = self._tally(data)
         run = self._resume_or_start(data, sampler, fingerprint, tally if has_oob else None)
         is_auto = self.n_estimators == "auto"
@@ -346,13 +346,6 @@ class BaseForest(BaseIncrementalEnsemble):
                 is_in_sample = self._sampler.weights(self._member_seeds[t]) > 0.0
                 leaves.append(np.where(is_in_sample, apply_tree(tree, data.X), -1).astype(np.int32))
         return ForestRun(self.trees_, self._records, leaves if self.keep_leaf_samples else None)
-
-    def _fingerprint(self, data: TrainingData) -> tuple[Any, ...]:
-        """Fingerprint of a warm start: the rows and the parameters of the samples."""
-        some = data.X[:: max(1, len(data.X) // 1000)]  # not all rows of a large table
-        columns = (np.asarray(column, np.float64) + 0.0 for column in some.T)  # one zero, whatever its sign
-        codes = [crc32(np.ascontiguousarray(array).tobytes()) for array in (data.target, data.weight, *columns)]
-        return (data.X.shape, tuple(codes), self.bootstrap, self.max_samples)
 
     def _warn_of_rows_in_every_sample(self, tally: OutOfBag) -> None:
         n_without = int(np.sum(~tally.has_prediction & (tally.weight > 0.0)))

@@ -1,0 +1,1 @@
+"""Functions compiled by numba, on arrays and records of arrays."""

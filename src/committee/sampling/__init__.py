@@ -1,1 +1,1 @@
-"""Samples of rows drawn by weight."""
+"""Folds and hold-outs, and samples of rows drawn by weight."""

@@ -1,0 +1,1 @@
+"""Single trees: the estimators, pruning, export."""

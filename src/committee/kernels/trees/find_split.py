@@ -1,7 +1,7 @@
-"""The best split of a node: at every node draw m of the d features, search each of them, keep the best split.
+"""The best split of a node: draw m of the d features, search each of them, keep the best split.
 
-`find_split` is that loop. A node that meets the conditions of `choose_path` is searched by a quicker way with the same
-result, bit for bit; `search_general` handles every feature under every criterion.
+`find_split` is that loop. `choose_path` selects a quicker search for some nodes, with the same result bit for bit;
+`search_feature` of `split.py` handles every feature under every criterion.
 """
 
 from __future__ import annotations

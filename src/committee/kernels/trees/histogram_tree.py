@@ -132,7 +132,7 @@ def sum_together(sample, first, last, ordered, team, pool, slot):
     if (last - first) * n_features >= SHARED_CELLS:
         n_shares += team.board.shape[0]
     by_tiles = n_tiles >= 2 * n_shares
-    for j in range(n_shares - 1, -1, -1):  # its own part last
+    for j in range(n_shares - 1, -1, -1):  # the grower's own part last
         a, b, t, u = first, last, np.int64(0), n_tiles
         if by_tiles:
             t, u = share(n_tiles, n_shares, j), share(n_tiles, n_shares, j + 1)
@@ -223,7 +223,7 @@ def running_sums(n_cuts, source, order, is_ordered, first, running_out):
 
 
 @part
-def score_decreases(l2, own, least, node, rules, sums, fall_out):
+def score_decreases(l2, own, least, node, rules, sums, decrease_out):
     """The decrease of the loss by every cut, REJECTED if a child is too light; return the maximum, as bits.
 
     One loop without branches for each form of the criterion. Decreases are compared as integers: the bits of float64
@@ -243,7 +243,7 @@ def score_decreases(l2, own, least, node, rules, sums, fall_out):
             centred = np.int32(sums[b] >> HALF) * g_unit - mean * h
             decrease = centred * centred * (h_all / (h * (h_all - h)))
             decrease = decrease if (h >= lightest) & (h <= heaviest) else REJECTED
-            fall_out[b] = decrease
+            decrease_out[b] = decrease
             largest = max(largest, as_bits(decrease))
     elif criterion == SQUARED and l1 == 0.0:
         for b in range(n_cuts):
@@ -254,7 +254,7 @@ def score_decreases(l2, own, least, node, rules, sums, fall_out):
             rest = g_all - g
             decrease = max((g * g * right + rest * rest * left) / (left * right) - own, 0.0)
             decrease = decrease if (h >= lightest) & (h <= heaviest) else REJECTED
-            fall_out[b] = decrease
+            decrease_out[b] = decrease
             largest = max(largest, as_bits(decrease))
     else:
         for b in range(n_cuts):
@@ -263,7 +263,7 @@ def score_decreases(l2, own, least, node, rules, sums, fall_out):
             children = child_score(criterion, g, h, l1, l2) + child_score(criterion, g_all - g, h_all - h, l1, l2)
             decrease = max(children - own, 0.0)
             decrease = decrease if (h >= lightest) & (h <= heaviest) else REJECTED
-            fall_out[b] = decrease
+            decrease_out[b] = decrease
             largest = max(largest, as_bits(decrease))
     return largest
 
@@ -348,7 +348,7 @@ def charge_for_order(begin, n_places, sums, order, rules, decrease):
 
 @part
 def search_code(f, feature, has_counts, node, rules, histogram, counts, work):
-    """Search one feature of the node; a cut that falls further than node.score is written into the record."""
+    """Search one feature of the node; a cut with a larger decrease than node.score is written into the record."""
     base = f * 256
     n_codes = feature.n_bins
     source = histogram[base : base + 256]
@@ -407,7 +407,7 @@ def search_code(f, feature, has_counts, node, rules, histogram, counts, work):
 
 @part
 def write_prefix(last, order, bits_out):
-    """The first last + 1 categories in `order` as a bitset."""
+    """Write the first last + 1 categories in `order` as a bitset."""
     for word in range(4):
         bits_out[word] = np.uint64(0)
     for j in range(last + 1):
@@ -417,7 +417,7 @@ def write_prefix(last, order, bits_out):
 
 @part
 def search_histogram_node(features, has_counts, node, rules, records, histogram, counts, work):
-    """The best split of a node along `features`, drawn from and restored, into its record."""
+    """Write the best split of a node to its record; `features` are drawn from and restored."""
     node.score = REJECTED
     node.feature = -1
     node.gain = 0.0
@@ -445,7 +445,7 @@ def search_histogram_node(features, has_counts, node, rules, records, histogram,
 
 @part
 def search_node(is_counted, features, sample, node, rules, histogram, counts, work):
-    """The best split of the node into its record; is_counted, one that leaves enough rows on either side."""
+    """Write the best split of the node to its record; is_counted, one that leaves enough rows on either side."""
     if is_counted:
         words, members = sample.words, sample.rows[node.start : node.start + node.n]
         clear(counts)
@@ -464,7 +464,7 @@ def may_split(node, rules):
 
 @part
 def write_sides(node, feature, histogram, side_out):
-    """Which codes go left: side_out[256]. The cut moves to the middle of the codes that no row of the node has.
+    """Write which codes go left to side_out[256]. The cut moves to the middle of the codes that no row of the node has.
 
     Then it is the edge of a bin, and codes and values divide other rows of the table in the same way. A category that
     no row of the node has follows missing values, or without any the child of larger weight.
@@ -542,7 +542,7 @@ def count_rows(rows, rules, h, ones):
 
 @part
 def take_sums(node, rules, left, right):
-    """The children's sums from those of the split, and the bound that a monotone constraint puts between them."""
+    """Compute the sums of the children, and the bound that a monotone constraint puts between them."""
     h = node.left_sum & LOW
     left.h = h
     left.g = (node.left_sum - h) >> HALF
@@ -597,7 +597,7 @@ def grow_on_histograms(rules_1, features, sample, nodes, pool, work, team):
             # Too few rows on one side: search again with counts; the node waits for its turn with a smaller gain.
             node.n_rejected += 1
             if node.n_rejected > 2:
-                continue  # cannot be: an end all the same
+                continue  # impossible, but the loop must end
             if search_node(True, features, sample, node, rules, pool[slot], counts, work):
                 push(work.frontier, n_frontier, i, True, nodes)
                 n_frontier += 1

@@ -1,4 +1,4 @@
-"""The best split of a node: cuts along one feature, scored, compared with the best so far.
+"""The best cut of a node along one feature, compared with the best split so far; `find_split.py` has the loop.
 
 A cut is a candidate split: the sums of the rows that would go left. Numeric cuts follow the order of the codes,
 categorical ones Fisher's order of the categories in the node; both are scored in the same way, with missing values on
