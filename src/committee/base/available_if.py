@@ -50,7 +50,7 @@ class Available(Generic[P, R]):
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Callable[Concatenate[Any, P], R]], Available[P, R]]:
-    """Decorate a method that exists only where `check` is true; the check may raise an error that says what is missing.
+    """Decorate a method that exists only where `check` is true; the check may raise an error with the reason.
 
     >>> def is_open(shop):
     ...     if not shop.hours:

@@ -38,7 +38,7 @@ COMPILING = Stopwatch()
 """Runs while kernels are compiled or read from the disk: no time budget is charged with it."""
 
 NOTICE_GIVEN = threading.Event()
-"""Set when the user knows that kernels are being compiled: the notice is given once per process."""
+"""Set once the notice that kernels are being compiled is given: once per process."""
 
 NOTICE_SECONDS = 3.0
 """Kernels missing from a cache that has others are compiled silently until this much time went into it."""

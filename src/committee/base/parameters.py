@@ -47,7 +47,7 @@ def required(*constraints: Any, kw_only: bool = False, doc: str = "") -> Any:
 
 
 def fitted(*, init: Literal[False] = False, doc: str = "") -> Any:
-    """An attribute that `fit` sets; `__init__` does not know it."""
+    """An attribute that `fit` sets, no parameter of `__init__`."""
     return dataclasses.field(init=init, metadata={DOC: doc})
 
 

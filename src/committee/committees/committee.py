@@ -103,6 +103,7 @@ MIN_WEIGHT = 0.02
 """Members of smaller weight are dropped."""
 
 LANDMARKS = 300
+"""Maximum number of landmarks of a representation; with fewer than 1,500 rows a fifth of them."""
 
 N_STANDARD_ERRORS = 2.0
 """Standard errors by which the loss must increase for a member to be skipped."""

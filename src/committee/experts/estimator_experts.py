@@ -131,7 +131,7 @@ class EstimatorClassifiers(NamedTuple):
         return _full_steps(old, new, fraction)
 
     def _proba(self, member: Any, X: Floats) -> Floats:
-        """Probabilities [n, C]; classes that a member does not know have probability EPS / C."""
+        """Probabilities [n, C]; classes that a member was not fitted on have probability EPS / C."""
         even = np.full((len(X), self.n_classes), 1.0 / self.n_classes)
         if member is None:
             return even

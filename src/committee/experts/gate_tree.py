@@ -112,7 +112,7 @@ class GateTree(NamedTuple):
             lambda: self.steps(params, X, h, log_g, exact=True),
             lambda: self._scaled_gradients(params, X, h, log_g),
             before,
-            _interpolate,
+            lambda old, new, fraction: interpolate(old, new, fraction[:, np.newaxis, np.newaxis]),  # of each gate
             evaluate_trial,
         ).params
 
@@ -143,8 +143,3 @@ class GateTree(NamedTuple):
                 is_last = level == self.depth - 1
                 leads_to = f"expert {place}" if is_last else f"gate {gates.stop + place}"
                 yield Branch(gate, level, branch, leads_to, fraction)
-
-
-def _interpolate(old: Floats, new: Floats, fraction: Floats) -> Floats:
-    """For each gate this fraction [gates] of its step."""
-    return interpolate(old, new, fraction[:, np.newaxis, np.newaxis])

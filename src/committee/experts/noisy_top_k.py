@@ -89,19 +89,19 @@ def noisy_top_k(x: Floats, gate: Floats, noise: Floats, k: int, eps: Floats | No
 
 
 def importance(gating: Gating, weight: Floats) -> Floats:
-    """Sum of the shares of every expert, [E]."""
+    """Sum of the gate values of every expert, [E]."""
     gate_values = gating.proba * weight[:, np.newaxis]
     return np.bincount(gating.chosen.ravel(), gate_values.ravel(), gating.clean.shape[1]).astype(np.float64)
 
 
 def hard_load(gating: Gating, weight: Floats) -> Floats:
-    """Weight of the rows that every expert gets, [E]."""
+    """Weight of the rows that every expert receives, [E]."""
     weights = np.repeat(weight, gating.proba.shape[1])
     return np.bincount(gating.chosen.ravel(), weights, gating.clean.shape[1]).astype(np.float64)
 
 
 def smooth_load(gating: Gating) -> Load | None:
-    """P_i(x); None where the gate draws no noise or every expert gets every row: then there is nothing to balance."""
+    """P_i(x); None where the gate draws no noise or every expert receives every row: no balance is needed."""
     if gating.eps is None or not gating.is_sparse:
         return None
     k = gating.proba.shape[1]
@@ -133,7 +133,7 @@ class GateSlope(NamedTuple):
 def gate_gradient(
     gating: Gating, gate: Floats, noise: Floats, d_proba: Floats, load: Load | None, d_probability: Floats
 ) -> GateSlope:
-    """From derivatives by the shares [n, k] and by P [n, E] (of no use where load is None) to those by the weights."""
+    """Convert derivatives by gate values [n, k] and by P [n, E] (unused where load is None) to those by the weights."""
     d_noisy = np.zeros_like(gating.clean)
     d_kept = gating.proba * (d_proba - (gating.proba * d_proba).sum(axis=1, keepdims=True))  # softmax
     d_noisy[gating.rows, gating.chosen] = d_kept

@@ -72,7 +72,7 @@ class OobForest(NamedTuple):
 
 
 def check_forest(forest: Any) -> BaseForest:
-    """Return the forest if it is one, fitted on a single target; else raise an error that says what to pass."""
+    """Return the forest if it is one, fitted on a single target; else raise an error."""
     if not isinstance(forest, BaseForest):
         raise TypeError(f"forest must be a random forest or extra-trees, not {type(forest).__name__}.")
     if hasattr(forest, "output_forests_"):

@@ -1,6 +1,6 @@
-"""Check that a display can draw an estimator; the error says what the display is for and which one to use instead.
+"""Check that a display can draw an estimator; the error names the purpose of the display and the one to use instead.
 
-The columns of `history_`, a single tree or a binary SVM tell which display fits.
+The columns of `history_`, a single tree or a binary SVM determine which display fits.
 """
 
 from __future__ import annotations

@@ -26,11 +26,10 @@ class Goal(NamedTuple):
     l2: float
     gain_unit: float  # impurity decrease = gain_unit * (score of the children - score of the node) / total_weight
     total_weight: float
-    category_smoothing: float = 0.0  # boosting: categories are ordered by G / (H + this); splits of many have so much
-    # more l2. Exact growth: of many categories those of fewer rows in a node go right together.
-    category_rows: float = (
-        0.0  # minimum number of rows on each side of a split of many categories, by their fraction of H
-    )
+    # Boosting: categories are ordered by G / (H + category_smoothing), and splits of many have so much more l2. Exact
+    # growth: of many categories those of fewer rows in a node go right together.
+    category_smoothing: float = 0.0
+    category_rows: float = 0.0  # minimum number of rows on each side of a split of many categories, by fraction of H
     category_noise: float = 0.0  # boosting: variance of g per unit of h, a penalty on splits of many categories
 
 

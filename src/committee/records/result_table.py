@@ -110,7 +110,7 @@ class ResultTable(Mapping[str, NDArray[Any]]):
     def __str__(self) -> str:
         n, half = self.height, MAX_PRINTED_ROWS // 2
         shown = np.arange(n) if n <= MAX_PRINTED_ROWS else np.r_[:half, n - half : n]
-        columns = [[name, *map(_cell, values[shown].tolist())] for name, values in self._flat().items()]
+        columns = [[name, *map(cell_text, values[shown].tolist())] for name, values in self._flat().items()]
         widths = [max(map(len, column)) for column in columns]
         lines = [
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
@@ -146,7 +146,8 @@ def _library(name: str, other: str) -> Any:
         ) from error
 
 
-def _cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """Format a cell: floats with four significant digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

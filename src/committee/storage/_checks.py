@@ -305,7 +305,7 @@ def _check_columns_of_view(model: Any, view: Any) -> None:
     need(view.n_features == _columns_of(model).n_features, "a tree has other columns than its estimator")
 
 
-def _check_machine(model: Any, expansion: Any) -> None:
+def _check_expansion_of(model: Any, expansion: Any) -> None:
     check_expansion(expansion, _columns_of(model).n_features)
 
 
@@ -329,7 +329,7 @@ IN_A_MODEL: dict[str, Callable[[Any, Any], None]] = {
     "boosting.run": _check_run,
     "trees.sum": _check_scores,
     "neural-mixture.network": _check_parameters_of,
-    "svm.expansion": _check_machine,
+    "svm.expansion": _check_expansion_of,
     "svm.scaling": _check_scaling,
     "trees.view": _check_columns_of_view,
 }

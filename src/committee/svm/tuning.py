@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.records.history import History
-from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.records.result_table import ResultTable, cell_text, to_pandas, to_polars
 from committee.sampling.splits import Split, read_splits
 from committee.svm._cross_validation import (
     ClassificationTask,
@@ -78,7 +78,7 @@ class Tuned(NamedTuple):
     to_polars = to_polars
 
     def __str__(self) -> str:
-        chosen = ", ".join(f"{name}={_short(value)}" for name, value in self.params.items())
+        chosen = ", ".join(f"{name}={cell_text(value)}" for name, value in self.params.items())
         n, k = self.fold_errors.shape
         return f"{chosen}: error {self.error:.4g} ± {self.standard_error:.2g}, the smallest of {n} on {k} folds"
 
@@ -377,7 +377,3 @@ def _usual_gamma(data: GridData) -> float:
     if data.model.scale:
         table = np.asarray(fit_scaling(table, weight).apply(table), np.float64)
     return settle_gamma("scale", table, weight)
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -41,10 +41,10 @@ PARTS = ("error", "bias", "variance", "noise")
 """Of both losses: the first is the sum of the others."""
 
 VOTE_PARTS = (*PARTS, "unbiased variance", "biased variance", "best error")
-"""Of the 0-1 loss: variance = unbiased - biased; the best rule's error is what noise would do to that rule."""
+"""Of the 0-1 loss: variance = unbiased - biased; the best error is that of the Bayes rule."""
 
 HALVES = 64
-"""At most so many halves of the training sets tell the standard error of a vote. A power of two."""
+"""Maximum number of halves of the training sets for the standard error of a vote. A power of two."""
 
 
 class Part(NamedTuple):

@@ -1,7 +1,7 @@
 """The error of a majority vote.
 
 K voters are right with probability p each. The vote is wrong if fewer than half of them are right, and at a tie of an
-even K as the rule for ties says (by default with probability 1/2):
+even K by the rule for ties (by default with probability 1/2):
 
     error = P(X < K / 2) + t P(X = K / 2)        X the number of voters that are right, t = 1/2 by default
 

@@ -1,4 +1,4 @@
-"""A fitted tree as text and as Graphviz source: names, counts, categories and the direction of missing values.
+"""A fitted tree as text and as Graphviz source: names, numbers of rows, categories, side of missing values.
 
 The functions that describe one node (`label_tree`, `split_condition`, `prediction_text`, `node_colors`) also
 serve the plots.
@@ -328,7 +328,7 @@ def _arrays(estimator: FittedTree) -> Tree:
 
 
 def _reject_no_tree(estimator: Any) -> NoReturn:
-    """Raise NotFittedError, or a TypeError that says where single trees are."""
+    """Raise NotFittedError, or a TypeError that names what has single trees."""
     check_is_fitted(estimator, msg="this %(name)s is not fitted yet, call fit first")
     name = type(estimator).__name__
     members: Any = getattr(estimator, "estimators_", ())

@@ -24,7 +24,6 @@ from committee.committees._plan import Facts, Member, Plan, candidates, choose_p
 from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
 from tests.bad_input import (
     X,
-    target_of,
 )
 
 BOTH: list[type[Any]] = [CommitteeClassifier, CommitteeRegressor]
@@ -53,12 +52,6 @@ def target(cls: type[Any]) -> Any:
 def fitted(cls: type[Any]) -> Any:
     """For reading only: fitted once."""
     return make(cls).fit(TABLE, target(cls))
-
-
-@cache
-def fitted_line(cls: type[Any]) -> Any:
-    """Of the common rows of bad input."""
-    return make(cls, members=FEW[2:]).fit(X, target_of(cls))
 
 
 def predictions_of(model: Any, rows: Any = TABLE) -> Any:
