@@ -146,7 +146,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      show_default=True, help="The task; auto chooses it by the values of the target."),
         click.option("--metric", default="auto", metavar="NAME",
                      help="The metric that methods are ranked by: log_loss (default), accuracy, balanced_accuracy, "
-                          "brier, roc_auc, f1, f1_macro, average_precision, mcc; rmse (default), mae, r2."),
+                          "brier, roc_auc, f1, f1_macro, f1_weighted, average_precision, mcc; rmse (default), mse, "
+                          "mae, r2."),
         click.option("--cv", type=click.IntRange(2), default=5, show_default=True,
                      help="Number of cross-validation folds."),
         click.option("--test-size", type=Fraction(), default="0.2", show_default=True,
