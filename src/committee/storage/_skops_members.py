@@ -22,8 +22,8 @@ def load_foreign(data: bytes, name: str, trusted: Sequence[str]) -> Any:
     """The object, if all its types are known to skops or trusted by the user."""
     if name not in trusted:
         raise ModelFileError(
-            f"The file holds a {name:.120} in the format of skops, which may run code of that class: if you know where "
-            f"the file comes from, pass trusted=[{name!r:.120}]."
+            f"The file holds a {name:.120} in the format of skops, which may run code of that class: if you trust "
+            f"the source of the file, pass trusted=[{name!r:.120}]."
         )
     sio = _skops()
     try:
