@@ -17,7 +17,7 @@ The made tables are drawn below from fixed seeds. Three of them are no independe
 showed were mended after looking at them. For `energy use` sorted months of part of a year were not taken for time
 order, and the linear model replaced a constant of smaller loss; for `tiny` last fits were cut short; for `flights` the
 committee had other members on more rows. The rule that chooses among methods was decided on other tables
-(`evaluation/_choice.py`). Rows of one group or stretch of time count as one unit in standard errors; this was added
+(`evaluation/choice.py`). Rows of one group or stretch of time count as one unit in standard errors; this was added
 after a first run that took them for independent. Public tables lie outside the repository (`tables.SHARED`) and are
 left out where they are missing.
 """

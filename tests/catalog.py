@@ -15,7 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import committee
 from committee.catalog import CATALOG
-from committee.committees._plan import Member
+from committee.committees.plan import Member
 from tests.bad_input import LABELS, VALUES, X, with_params
 
 ESTIMATORS: list[type[Any]] = [getattr(committee, entry.name) for entry in CATALOG]

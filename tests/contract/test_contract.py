@@ -93,7 +93,7 @@ from committee import (
 )
 from committee.base import threads
 from committee.catalog import CATALOG, Entry
-from committee.committees._plan import Member
+from committee.committees.plan import Member
 from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.records.tree import Tree
 
@@ -401,7 +401,7 @@ def test_a_refit_without_cross_validation_removes_its_curve() -> None:
 
 ENGINE = (
     "committee.tree_engine.", "committee.losses.", "committee.members.", "committee.trees.pruning",
-    "committee.gradient_boosting._trees", "committee.explain._",
+    "committee.gradient_boosting.trees", "committee.explain._",
 )  # fmt: skip
 """Modules that call the kernels of trees."""
 

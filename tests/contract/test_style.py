@@ -125,3 +125,13 @@ def test_names_hold_no_ids_of_source_documents() -> None:
     assert len(ids) > 50
     names = {*modules(), *(f.name for f in functions())}
     assert not [name for name in names if (ids - NOT_AN_ID) & set(re.split(r"[/:._]", name.lower()))]
+
+
+def test_private_modules_are_imported_by_their_own_package_only() -> None:
+    found: list[str] = []
+    for name, tree in modules().items():
+        imports = (node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+        for _, package, *rest in (module.split(".") for module in imports if module.startswith("committee.")):
+            if any(part.startswith("_") for part in rest) and name.partition("/")[0] != package:
+                found.append(f"{name} imports {package}.{'.'.join(rest)}")
+    assert not found

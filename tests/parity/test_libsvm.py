@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from committee.svm._binary_svm import BinarySVM
+from committee.svm.binary_svm import BinarySVM
 from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from committee.bagging._base import BaseBagging
-from committee.bagging._base_learners import ClassifierMember
 from committee.bagging._oob import Rule, Tally
-from committee.bagging._prediction import side_by_side
 from committee.bagging.bagging import Sampling
+from committee.bagging.base import BaseBagging
+from committee.bagging.base_learners import ClassifierMember
+from committee.bagging.prediction import side_by_side
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
 from committee.base.parameters import fitted, one_of, param

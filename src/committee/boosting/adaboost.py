@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Literal
 
 from committee.base.parameters import one_of, param, positive
-from committee.boosting._classifier_base import BaseMultiplicativeBooster
+from committee.boosting.classifier_base import BaseMultiplicativeBooster
 from committee.boosting.multiplicative_weights import Round, Rule, Step
 from committee.boosting.samme import samme
 

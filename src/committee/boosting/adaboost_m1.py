@@ -8,8 +8,8 @@ once, where SAMME (`samme.py`) continues. For two classes both are AdaBoost.
 
 from __future__ import annotations
 
-from committee.boosting._classifier_base import BaseMultiplicativeBooster
 from committee.boosting.adaboost import adaboost
+from committee.boosting.classifier_base import BaseMultiplicativeBooster
 from committee.boosting.multiplicative_weights import Rule
 
 

@@ -30,9 +30,9 @@ from committee.boosting._combinations import (
     mean_absolute,
     root_mean_square,
 )
-from committee.boosting._regressor_base import BaseRegressionBooster, State, Turn
 from committee.boosting._weak_regressors import TrainingRows, WeakRegressor
 from committee.boosting.multiplicative_weights import ONLY_MEMBER
+from committee.boosting.regressor_base import BaseRegressionBooster, State, Turn
 from committee.combine.rules import weighted_median
 from committee.members.member import WeakHypothesis
 from committee.members.vote import score_packed

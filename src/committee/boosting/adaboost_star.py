@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from committee.base.parameters import at_least, between, fitted, one_of, param
-from committee.boosting._classifier_base import BaseMultiplicativeBooster, Settings, ValidationVotes
 from committee.boosting._weak_learners import TrainingRows
 from committee.boosting.adaboost_theta import target_margin
+from committee.boosting.classifier_base import BaseMultiplicativeBooster, Settings, ValidationVotes
 from committee.boosting.multiplicative_weights import Round, Rule, Step
 from committee.theory.bounds import star_rounds
 

@@ -19,11 +19,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee.base.array_types import Floats
 from committee.base.parameters import between, fitted, one_of, param
-from committee.boosting._classifier_base import BaseMultiplicativeBooster, Settings, ValidationVotes
-from committee.boosting._votes import Votes
 from committee.boosting._weak_learners import TrainingRows
+from committee.boosting.classifier_base import BaseMultiplicativeBooster, Settings, ValidationVotes
 from committee.boosting.multiplicative_weights import Round, State, Step, Turn, boost
 from committee.boosting.samme import CHANCE, coefficient, perfect
+from committee.boosting.votes import Votes
 from committee.members.member import WeakLearner
 
 

@@ -28,11 +28,11 @@ from sklearn.exceptions import ConvergenceWarning
 from committee.base.array_types import Floats
 from committee.base.parameters import fitted, one_of, param, positive
 from committee.base.stacklevel import level_of_caller
-from committee.boosting._classifier_base import BaseMultiplicativeBooster, Settings, ValidationVotes
-from committee.boosting._votes import BinaryVotes, Votes
 from committee.boosting._weak_learners import TrainingRows
+from committee.boosting.classifier_base import BaseMultiplicativeBooster, Settings, ValidationVotes
 from committee.boosting.multiplicative_weights import ONLY_MEMBER, Round, State, Step, Turn, weighted_error
 from committee.boosting.samme import CHANCE, perfect
+from committee.boosting.votes import BinaryVotes, Votes
 from committee.losses.classification import EXPONENTIAL, MARGIN_LOSSES
 from committee.losses.custom import MarginFunction, margin_loss
 from committee.losses.loss import Loss

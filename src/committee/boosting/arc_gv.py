@@ -9,8 +9,8 @@ would be -1 after the first round and the next coefficient infinite.)
 
 from __future__ import annotations
 
-from committee.boosting._classifier_base import BaseMultiplicativeBooster
 from committee.boosting.adaboost_theta import target_margin
+from committee.boosting.classifier_base import BaseMultiplicativeBooster
 from committee.boosting.multiplicative_weights import Round, Rule, Step
 
 

@@ -18,8 +18,8 @@ from scipy.optimize import root_scalar
 from sklearn.utils._param_validation import HasMethods
 
 from committee.base.parameters import one_of, param
-from committee.boosting._classifier_base import BaseMultiplicativeBooster
 from committee.boosting._weak_learners import PredictionKind
+from committee.boosting.classifier_base import BaseMultiplicativeBooster
 from committee.boosting.multiplicative_weights import Round, Rule, Step
 from committee.boosting.samme import CHANCE, coefficient, perfect
 from committee.trees.decision_tree import DecisionTreeClassifier

@@ -23,8 +23,8 @@ from committee.base.parameters import fitted, one_of, param, positive
 from committee.base.stacklevel import level_of_caller
 from committee.base.stats import weighted_quantile
 from committee.boosting._combinations import Combination, RunningSum, mean_absolute, root_mean_square
-from committee.boosting._regressor_base import BaseRegressionBooster, State, Turn
 from committee.boosting._weak_regressors import TrainingRows, WeakRegressor
+from committee.boosting.regressor_base import BaseRegressionBooster, State, Turn
 from committee.ensemble.stopping import Patience
 from committee.members.member import Predictions
 from committee.members.vote import score_packed

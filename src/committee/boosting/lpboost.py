@@ -37,11 +37,11 @@ from committee.base.array_types import Floats
 from committee.base.parameters import at_least, fitted, fixed, fraction, non_negative, one_of, param
 from committee.base.prediction_only_error import kept_from_fit
 from committee.base.stacklevel import level_of_caller
-from committee.boosting._classifier_base import BaseRoundBooster, Settings, ValidationVotes, Vote
-from committee.boosting._votes import BinaryVotes, vote_fractions
 from committee.boosting._weak_learners import TrainingRows, make_learner
 from committee.boosting.adaboost import adaboost
+from committee.boosting.classifier_base import BaseRoundBooster, Settings, ValidationVotes, Vote
 from committee.boosting.multiplicative_weights import State, boost
+from committee.boosting.votes import BinaryVotes, vote_fractions
 from committee.ensemble.incremental import Run, seeds_of_rounds
 from committee.ensemble.stopping import Patience, Stopping
 from committee.ensemble.warm_start import check_n_estimators, check_same_data

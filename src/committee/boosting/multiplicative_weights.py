@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.boosting._votes import Votes
+from committee.boosting.votes import Votes
 from committee.kernels.boosting.row_weights import multiply_weights
 from committee.members.member import Member, WeakLearner
 

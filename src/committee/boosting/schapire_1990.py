@@ -23,9 +23,9 @@ from sklearn.utils.validation import check_is_fitted
 from committee.base.array_types import Floats
 from committee.base.parameters import at_least, fitted, fixed, param
 from committee.base.stacklevel import level_of_caller
-from committee.boosting._classifier_base import BaseBooster, Settings, ValidationVotes, Vote
-from committee.boosting._votes import BinaryVotes, vote_fractions
 from committee.boosting._weak_learners import TrainingRows, make_learner
+from committee.boosting.classifier_base import BaseBooster, Settings, ValidationVotes, Vote
+from committee.boosting.votes import BinaryVotes, vote_fractions
 from committee.members.member import Member, WeakHypothesis, WeakLearner
 from committee.records.history import History
 from committee.theory.bounds import majority_of_three_bound

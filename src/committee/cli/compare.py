@@ -31,11 +31,11 @@ from committee.cli.console_results import (
     verdict,
 )
 from committee.cli.model_files import ModelMetadata, thinned, write_model
-from committee.evaluation._time_budget import Clock
 from committee.evaluation.compare_bias_variance import compare_bias_variance
 from committee.evaluation.comparison import Comparison, MethodResult, compare, pick
 from committee.evaluation.methods import Variants, family_variants
 from committee.evaluation.metrics import find_metric
+from committee.evaluation.time_budget import Clock
 from committee.ingest.row_hashes import packed
 from committee.ingest.table import TrainingTable, read_table
 from committee.storage import UnstorableError
@@ -90,8 +90,8 @@ def all_methods(task: Any, X: Any, y: Any, time_budget: float | None = None) -> 
 
     The members of the committee are chosen here, for all rows, so that it has the same members on every fold.
     """
-    from committee.committees._plan import Facts, choose_plan
     from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
+    from committee.committees.plan import Facts, choose_plan
 
     estimator = CommitteeClassifier if task == "classification" else CommitteeRegressor
     facts = Facts.of_table(X, len(np.unique(y)) if task == "classification" else 0)

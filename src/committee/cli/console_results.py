@@ -16,7 +16,7 @@ from committee.base.stats import standard_error_of_folds
 from committee.base.text import format_seconds, join_names, pluralize
 from committee.cli.console import console as console
 from committee.cli.console import print_warnings as print_warnings
-from committee.evaluation._choice import FOR_DEPENDENT_ROWS
+from committee.evaluation.choice import FOR_DEPENDENT_ROWS
 from committee.evaluation.comparison import Comparison, ComparisonStep, MethodResult
 from committee.evaluation.metrics import format_loss
 
@@ -257,7 +257,7 @@ def _how(found: Comparison, winner: MethodResult) -> str:
 
 
 def _choice(found: Comparison, n_folds: str) -> str:
-    """Why the winner was chosen (`evaluation/_choice.py`)."""
+    """Why the winner was chosen (`evaluation/choice.py`)."""
     winner, metric = found.result(found.winner), found.metric
     smaller = [result for result in found.ranking() if result.mean_loss < winner.mean_loss]
     if not smaller:

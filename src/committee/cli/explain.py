@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.cli.model_files import LoadedModel, inner_model
-from committee.explain._sampled_shap import sampled_shap
+from committee.explain.sampled_shap import sampled_shap
 from committee.ingest.files import TableError
 from committee.ingest.schema import find_column
 from committee.members.numeric_pipeline import BaseNumericPipeline

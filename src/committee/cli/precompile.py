@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from committee.base.dtypes import ROW
 from committee.base.kernel_cache import NOTICE_GIVEN, remove_stale_caches
-from committee.explain._node_permutation import node_permutation
-from committee.explain._oob_forest import OobForest
-from committee.explain._oob_permutation import oob_permutation
-from committee.gradient_boosting._trees import (
+from committee.explain.node_permutation import node_permutation
+from committee.explain.oob_forest import OobForest
+from committee.explain.oob_permutation import oob_permutation
+from committee.gradient_boosting.trees import (
     GrownTree,
     TreeGrower,
     TreePlan,

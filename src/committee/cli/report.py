@@ -27,7 +27,7 @@ from committee.tabular.identity import row_keys
 def write_model_report(model: str, source: str, path: Path, out: Console) -> None:
     """Write the report about a model on the rows of a table that has the target."""
     from committee.report import TableNotes
-    from committee.report._context import Inputs, make_context
+    from committee.report.context import Inputs, make_context
     from committee.report.render import write_page
     from committee.report.summary import prediction_warnings
 

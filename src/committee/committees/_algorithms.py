@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.gradient_boosting._validation import Rows as BoostedRows
 from committee.gradient_boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.gradient_boosting.validation import Rows as BoostedRows
 
 Evaluation = Literal["own folds", "out of bag", "folds"]
 """Where held-out predictions come from, see `_out_of_fold`."""

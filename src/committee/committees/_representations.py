@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
-from committee.svm._landmarks import candidates, choose_landmarks
-from committee.svm._nystroem_map import NystroemMap, nystroem_map
 from committee.svm.kernel_functions import Gaussian
+from committee.svm.landmarks import candidates, choose_landmarks
+from committee.svm.nystroem_map import NystroemMap, nystroem_map
 from committee.tabular.encoder import EncoderOptions, TableEncoder, fit_encoder
 from committee.tabular.schema import Categories, Columns
 

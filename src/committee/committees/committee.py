@@ -58,8 +58,8 @@ from committee.committees._out_of_fold import (
     fit_member,
     roles_of,
 )
-from committee.committees._plan import Facts, Member, Plan, choose_plan, read_plan
 from committee.committees._representations import Representation, fit_representation
+from committee.committees.plan import Facts, Member, Plan, choose_plan, read_plan
 from committee.committees.selection import (
     HeldOutErrors,
     Loss,

@@ -23,9 +23,9 @@ from committee.base.stats import grouped_mean
 from committee.calibration.power import Calibration
 from committee.evaluation._fold_evaluation import Rows, fitted, some_rows
 from committee.evaluation._scheduler import ComparisonStep, Scheduler
-from committee.evaluation._time_budget import OutOfTime
 from committee.evaluation.metrics import ROW_LOSSES, Predictions, loss_of, predictions_of, standard_error
 from committee.evaluation.row_order import dependent_rows
+from committee.evaluation.time_budget import OutOfTime
 from committee.tabular.rows import take_rows
 from committee.voting.calibrated_classifier import CalibratedClassifier
 

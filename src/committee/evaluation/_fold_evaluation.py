@@ -22,9 +22,9 @@ from committee.calibration.power import Calibration, calibrate
 from committee.evaluation._folds import seeded
 from committee.evaluation._inner_validation import inner_splits, restore_cv, set_inner_splits
 from committee.evaluation._row_splits import RowSplit
-from committee.evaluation._time_budget import Clock
 from committee.evaluation.metrics import ROW_LOSSES, Predictions, log_losses, loss_of, predictions_of
 from committee.evaluation.row_order import Folding, dependent_rows
+from committee.evaluation.time_budget import Clock
 from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.tabular.rows import take_rows
 

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.evaluation._plain_columns import PlainColumn
 from committee.evaluation._quick_residuals import (
     LossIncrease,
     contiguous_sample,
@@ -32,6 +31,7 @@ from committee.evaluation._quick_residuals import (
     shuffled_folds,
 )
 from committee.evaluation._time_order import MIN_ROWS, unit_of
+from committee.evaluation.plain_columns import PlainColumn
 
 Rows = NDArray[np.intp]
 

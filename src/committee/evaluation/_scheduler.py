@@ -7,7 +7,7 @@
     4. halve         from fold to fold, the better half of the methods
     5. complete      all other settings and folds, the best methods first
 
-The time of each fit is predicted from fits of the same estimator (`evaluation/_time_budget.py`), and the time to refit
+The time of each fit is predicted from fits of the same estimator (`evaluation/time_budget.py`), and the time to refit
 the best method is reserved. A method is evaluated on fewer folds or rows rather than not at all. Losses of methods with
 different folds are compared by their differences on common folds. Without a budget every method is evaluated on all
 folds with its full settings.
@@ -36,8 +36,8 @@ from committee.evaluation._fold_evaluation import (
     new_trial,
     some_rows,
 )
-from committee.evaluation._time_budget import Clock, Measured, OutOfTime, forecast
 from committee.evaluation.methods import Variants
+from committee.evaluation.time_budget import Clock, Measured, OutOfTime, forecast
 
 State = Literal["starting", "evaluated", "done", "partial", "failed", "out of time", "refitting"]
 

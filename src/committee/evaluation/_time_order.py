@@ -31,7 +31,6 @@ from scipy.special import log_ndtr
 from scipy.stats import rankdata
 
 from committee.base.array_types import Floats
-from committee.evaluation._plain_columns import PlainColumn
 from committee.evaluation._quick_residuals import (
     LossIncrease,
     contiguous_sample,
@@ -40,6 +39,7 @@ from committee.evaluation._quick_residuals import (
     quick_features,
     shuffled_folds,
 )
+from committee.evaluation.plain_columns import PlainColumn
 
 Rows = NDArray[np.intp]
 

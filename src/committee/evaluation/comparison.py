@@ -2,7 +2,7 @@
 
 Some rows are held out before the comparison. The others are split into folds; every method is fitted without each fold
 in turn and evaluated on it, so that differences between methods are paired. The method of the smallest mean loss wins,
-or one within a standard error of it (`evaluation/_choice.py`): by default the log-loss of calibrated probabilities, or
+or one within a standard error of it (`evaluation/choice.py`): by default the log-loss of calibrated probabilities, or
 the root mean squared error. Its mean loss is biased downwards by the selection; there are two unbiased estimates:
 
     held-out loss: the winner, fitted again on all rows compared, on the rows that were held out
@@ -31,14 +31,14 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.stacklevel import level_of_caller
 from committee.base.stats import standard_error_of_folds
-from committee.evaluation._choice import choose
 from committee.evaluation._final_fits import FinalFits, LearningCurve
 from committee.evaluation._fold_evaluation import MethodResult, Problem, as_result
 from committee.evaluation._scheduler import Callback, ComparisonStep, Scheduler, estimates
-from committee.evaluation._time_budget import Clock
+from committee.evaluation.choice import choose
 from committee.evaluation.methods import Variants, family_variants
 from committee.evaluation.metrics import find_metric, format_loss, metric_names
 from committee.evaluation.row_order import explain_order, fold_rows
+from committee.evaluation.time_budget import Clock
 from committee.tabular.schema import open_table
 from committee.tabular.validation import read_targets_classification, read_targets_regression, read_weights
 

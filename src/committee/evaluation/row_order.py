@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.evaluation._plain_columns import PlainColumn, plain_columns
 from committee.evaluation._quick_residuals import LossIncrease, robust_target
 from committee.evaluation._repeated_entities import EntityEvidence, find_repeated_entities
 from committee.evaluation._row_splits import RowSplit, split_rows
 from committee.evaluation._time_order import TimeEvidence, find_time_order
+from committee.evaluation.plain_columns import PlainColumn, plain_columns
 
 TIME_BLOCKS = 10
 """Blocks of neighbouring rows in time that are treated as independent."""

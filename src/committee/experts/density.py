@@ -18,7 +18,7 @@ from committee.base.array_types import Floats
 from committee.base.parameters import fitted, non_negative, one_of, param
 from committee.base.rng import RandomState, member_seeds
 from committee.base.transaction import all_or_nothing
-from committee.experts._base import BaseMixtureOfExperts, Plan, Task, View, choose_features, fit_design, make_gate
+from committee.experts.base import BaseMixtureOfExperts, Plan, Task, View, choose_features, fit_design, make_gate
 from committee.experts.em import Mixture
 from committee.experts.gaussian_experts import GaussianExperts, Shape
 from committee.tabular.validation import read_weights

@@ -24,7 +24,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.parameters import at_least, fitted, fixed, param
-from committee.experts._base import BaseMixtureOfExperts, BestStart, Criterion, GateKind, Plan, Task
 from committee.experts._initialization import (
     MAX_POINTS,
     SHORT_RUN,
@@ -33,6 +32,7 @@ from committee.experts._initialization import (
     fit_responsibilities,
     kmeans,
 )
+from committee.experts.base import BaseMixtureOfExperts, BestStart, Criterion, GateKind, Plan, Task
 from committee.experts.em import EMResult, Mixture, run_em
 from committee.experts.gate_tree import Branch, GateTree
 from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor

@@ -21,7 +21,7 @@ from committee.base.array_types import Floats
 from committee.base.parameters import fitted, non_negative, one_of, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
-from committee.experts._base import (
+from committee.experts.base import (
     BaseMixtureOfExperts,
     GateKind,
     Plan,

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from committee.bagging._base import BaseBagging
+from committee.bagging.base import BaseBagging
 from committee.base.array_types import Floats
-from committee.boosting._classifier_base import BaseBooster
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
-from committee.forests._base import BaseForest
+from committee.boosting.classifier_base import BaseBooster
+from committee.forests.base import BaseForest
 from committee.tabular.schema import open_table
 from committee.tabular.validation import read_table
-from committee.voting._base import BaseNamedMembers
+from committee.voting.base import BaseNamedMembers
 from committee.voting.stacking import BaseStacking
 
 Codes = NDArray[np.int64]

@@ -25,7 +25,7 @@ import numpy as np
 
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
-from committee.explain._oob_forest import OobForest
+from committee.explain.oob_forest import OobForest
 from committee.records.tree import LEAF, Tree
 from committee.tree_engine.predict.apply import apply_tree, parents
 

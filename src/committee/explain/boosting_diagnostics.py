@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.prediction_only_error import kept_from_fit
-from committee.boosting._classifier_base import BaseBooster
+from committee.boosting.classifier_base import BaseBooster
 from committee.members.member import TreeMember
 from committee.theory.bounds import (
     GeneralisationBound,

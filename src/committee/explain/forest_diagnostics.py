@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.prediction_only_error import PredictionOnlyError, kept_from_fit
-from committee.explain._oob_forest import TrainingRows, check_forest, training_rows
-from committee.forests._base import BaseForest
+from committee.explain.oob_forest import TrainingRows, check_forest, training_rows
+from committee.forests.base import BaseForest
 from committee.records.tree import Tree
 from committee.theory.forests import (
     AverageVariance,

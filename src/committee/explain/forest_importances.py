@@ -22,18 +22,18 @@ from numpy.typing import ArrayLike, NDArray
 from committee.base.array_types import Floats
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stats import standard_error
-from committee.explain._node_permutation import node_permutation
-from committee.explain._oob_forest import (
+from committee.explain._split_importances import impurity_decreases, oob_decreases, split_counts, split_frequency
+from committee.explain.importances import scaled_to_100
+from committee.explain.node_permutation import node_permutation
+from committee.explain.oob_forest import (
     OobForest,
     check_forest,
     mean_of,
     oob_forest,
     training_rows,
 )
-from committee.explain._oob_permutation import oob_permutation
-from committee.explain._split_importances import impurity_decreases, oob_decreases, split_counts, split_frequency
-from committee.explain.importances import scaled_to_100
-from committee.forests._base import BaseForest
+from committee.explain.oob_permutation import oob_permutation
+from committee.forests.base import BaseForest
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 
 Kind = Literal["permutation", "tree_permutation", "impurity", "impurity_oob", "frequency", "node_permutation"]

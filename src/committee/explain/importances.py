@@ -35,8 +35,8 @@ from committee.base.array_types import Floats
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stats import standard_error
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
-from committee.explain._tables import Feature, Rows, column_names, replace_columns
 from committee.explain.shap import tree_sum
+from committee.explain.tables import Feature, Rows, column_names, replace_columns
 from committee.members.member import TreeMember
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.records.tree import LEAF, Tree

@@ -24,8 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.boosting._classifier_base import BaseBooster
-from committee.explain._oob_forest import check_forest, training_rows
+from committee.boosting.classifier_base import BaseBooster
+from committee.explain.oob_forest import check_forest, training_rows
 from committee.forests.estimators import BaseForestClassifier
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.tabular.validation import read_weights

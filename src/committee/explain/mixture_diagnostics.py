@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.experts._base import BaseMixtureOfExperts
+from committee.experts.base import BaseMixtureOfExperts
 from committee.experts.density import MixtureOfExpertsDensity
 from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from committee.records.history import History

@@ -25,8 +25,8 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.explain._tables import Feature, Fill, column_names, numbers_of, replace_columns
 from committee.explain.shap import tree_sum
+from committee.explain.tables import Feature, Fill, column_names, numbers_of, replace_columns
 from committee.records.ensemble import TreeSum
 from committee.records.tree import LEAF, Tree
 from committee.tabular.cells import Table, read_factors

@@ -25,8 +25,8 @@ from scipy import sparse
 
 from committee.base.array_types import Floats
 from committee.base.prediction_only_error import kept_from_fit
-from committee.explain._oob_forest import check_forest, training_rows
-from committee.forests._base import BaseForest
+from committee.explain.oob_forest import check_forest, training_rows
+from committee.forests.base import BaseForest
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.tabular.validation import read_table
 from committee.tree_engine.predict.apply import apply_tree

@@ -36,8 +36,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
-from committee.boosting._classifier_base import BaseBooster
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
+from committee.boosting.classifier_base import BaseBooster
 from committee.boosting.forward_stagewise import StagewiseRegressor
 from committee.ensemble.base import BaseEnsemble
 from committee.kernels.shap.tree_shap import (

@@ -24,9 +24,9 @@ from sklearn.utils.validation import check_is_fitted
 from committee.base.array_types import Floats
 from committee.records.history import History
 from committee.records.result_table import ResultTable, to_pandas, to_polars
-from committee.svm._binary_svm import BinarySVM
-from committee.svm._multiclass import BinaryProblem, binary_problems
+from committee.svm.binary_svm import BinarySVM
 from committee.svm.linear_svm import LinearSVC
+from committee.svm.multiclass import BinaryProblem, binary_problems
 from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC
 from committee.tabular.validation import read_table, read_weights

@@ -16,8 +16,8 @@ from committee.calibration.power import Calibration, calibrate
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals, read_quantiles
 from committee.ensemble.incremental import TrainingData
 from committee.ensemble.oob_scorers import score_predictions
-from committee.forests._base import MAX_FEATURES, BaseForest, MaxFeatures
 from committee.forests._quantiles import LeafSamples, QuantileCalibration, RankTally, forest_quantiles
+from committee.forests.base import MAX_FEATURES, BaseForest, MaxFeatures
 from committee.tabular.class_weight import balanced_weights, class_weights, reweighed
 from committee.tabular.validation import read_targets_regression, read_weights
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor

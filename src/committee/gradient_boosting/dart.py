@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.gradient_boosting._trees import GrownTree, TreeGrower, TreeStack
+from committee.gradient_boosting.trees import GrownTree, TreeGrower, TreeStack
 
 Leaves = Sequence[NDArray[np.int64]]
 """The leaf of every row, tree by tree."""

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from committee.base.array_types import Floats
 from committee.base.parameters import between, fitted, inner_fraction, one_of, param
 from committee.calibration.prediction_intervals import PredictionIntervals
-from committee.gradient_boosting._base import BaseGradientBoosting
-from committee.gradient_boosting._validation import Rows
+from committee.gradient_boosting.base import BaseGradientBoosting
+from committee.gradient_boosting.validation import Rows
 from committee.losses.classification import CLASSIFICATION_LOSSES, LOG_LOSS
 from committee.losses.custom import LossFunctions, as_loss
 from committee.losses.loss import Loss

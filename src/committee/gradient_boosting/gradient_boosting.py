@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads
-from committee.gradient_boosting._trees import (
+from committee.gradient_boosting.dart import Dropout, Rescaled
+from committee.gradient_boosting.trees import (
     GrownTree,
     TreeGrower,
     TreePlan,
@@ -38,7 +39,6 @@ from committee.gradient_boosting._trees import (
     newton_values,
     quantile_values,
 )
-from committee.gradient_boosting.dart import Dropout, Rescaled
 from committee.kernels.boosting import leaves
 from committee.losses.derivatives import Derivatives, UserValues, mean_loss
 from committee.losses.loss import NO_WEIGHTS, Loss, LossError

@@ -33,7 +33,7 @@ from committee.ingest.files import DUPLICATED, TableError, as_frame
 from committee.ingest.schema import MAX_NAMED, TableSchema, TargetType, Task, find_column
 
 if TYPE_CHECKING:  # prediction does not need the evaluation
-    from committee.evaluation._plain_columns import PlainColumn
+    from committee.evaluation.plain_columns import PlainColumn
     from committee.evaluation.row_order import RowOrder, Switches
 
 MANY_VALUES = 20
@@ -534,7 +534,7 @@ def _may_show_order(column: ColumnSchema, frame: pl.DataFrame) -> bool:
 
 
 def _plain_column(column: ColumnSchema, series: pl.Series) -> PlainColumn | None:
-    from committee.evaluation._plain_columns import PlainColumn, plain_columns
+    from committee.evaluation.plain_columns import PlainColumn, plain_columns
 
     if column.type == "date":
         days = features_of(column._replace(parts=("days",)), series)[0]

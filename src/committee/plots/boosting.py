@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import FillBetweenPolyCollection
     from matplotlib.lines import Line2D
 
-    from committee.boosting._classifier_base import BaseBooster
+    from committee.boosting.classifier_base import BaseBooster
 
 
 class ErrorCurveDisplay(SingleDisplay):

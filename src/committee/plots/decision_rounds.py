@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.base.array_types import Floats
 from committee.base.text import shorten
-from committee.boosting._votes import make_votes
+from committee.boosting.votes import make_votes
 from committee.members.member import Member
 from committee.members.vote import score_members
 from committee.plots._checks import recorded, reject
@@ -22,7 +22,7 @@ from committee.trees.export import CLASS_COLORS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from committee.boosting._classifier_base import BaseBooster
+    from committee.boosting.classifier_base import BaseBooster
 
 
 GRID, MAX_COLUMNS = 300, 4

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.text import pluralize
-from committee.experts._base import BaseMixtureOfExperts
+from committee.experts.base import BaseMixtureOfExperts
 from committee.plots._checks import right_display
 from committee.plots._display import SingleDisplay
 from committee.plots._style import (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-    from committee.boosting._classifier_base import BaseBooster
+    from committee.boosting.classifier_base import BaseBooster
 
 AFTER_ROUNDS = "normalised margin of the label after the last round"
 

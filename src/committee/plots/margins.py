@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-    from committee.boosting._classifier_base import BaseBooster
+    from committee.boosting.classifier_base import BaseBooster
 
 
 USUAL_ROUNDS = (1, 5, 50)

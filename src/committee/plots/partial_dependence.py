@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.text import shorten
-from committee.explain._tables import Feature
 from committee.explain.partial_dependence import PartialDependence, partial_dependence
+from committee.explain.tables import Feature
 from committee.plots._display import PanelDisplay
 from committee.plots._style import BLUE, COLORS, LONGEST_NAME, add_legend, finish
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from committee.base.text import format_number, join_names, pluralize
 from committee.report import _charts as charts
-from committee.report._context import Context
 from committee.report._section import Color, Figure, Key, Omitted, Section, table
+from committee.report.context import Context
 from committee.theory.decomposition import Decomposition
 
 TITLE = "Bias-variance decomposition"

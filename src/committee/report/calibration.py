@@ -11,8 +11,8 @@ from scipy.stats import chi2
 from committee.base.array_types import Floats
 from committee.base.text import format_number, format_percent, pluralize
 from committee.report import _charts as charts
-from committee.report._context import Context
 from committee.report._section import Figure, Key, Omitted, Section, Tile, table
+from committee.report.context import Context
 
 TITLE = "Calibration"
 MAX_BINS, MIN_BIN = 10, 20

@@ -10,8 +10,8 @@ from committee.base.text import NO_VALUE, format_seconds, join_names, pluralize,
 from committee.evaluation.comparison import Comparison, MethodResult
 from committee.evaluation.metrics import RATES, format_loss
 from committee.report import _charts as charts
-from committee.report._context import Context
 from committee.report._section import Figure, Omitted, Section, Table, table
+from committee.report.context import Context
 from committee.report.summary import paired_difference
 
 TITLE = "Comparison of methods"

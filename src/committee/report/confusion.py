@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from committee.base.text import NO_VALUE, format_percent, pluralize, shorten
 from committee.report import _charts as charts
-from committee.report._context import Context
 from committee.report._section import Figure, Key, Omitted, Section, table
+from committee.report.context import Context
 
 TITLE = "Confusion matrix"
 MAX_CLASSES = 12

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.text import NO_VALUE, format_number, format_percent, join_names, pluralize, shorten
-from committee.report._context import Context
 from committee.report._section import Section, Tile, table
+from committee.report.context import Context
 from committee.tabular.cells import Table, is_missing
 from committee.tabular.identity import distinct_rows
 

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.text import format_number, join_names, pluralize, shorten
-from committee.explain._sampled_shap import sampled_shap
 from committee.explain.forest_importances import KINDS, forest_importances
 from committee.explain.importances import scaled_to_100, tree_importances
+from committee.explain.sampled_shap import sampled_shap
 from committee.explain.shap import shap_values, tree_sum
 from committee.report import _charts as charts
-from committee.report._context import MAX_CELLS, Context, middle
 from committee.report._section import Figure, Omitted, Section, table
+from committee.report.context import MAX_CELLS, Context, middle
 from committee.tabular.rows import take_rows
 from committee.tabular.schema import open_table
 

@@ -9,9 +9,9 @@ import numpy as np
 from committee.base.text import format_level, format_number, format_percent, join_names, pluralize
 from committee.calibration.prediction_intervals import n_errors_needed
 from committee.report import _charts as charts
-from committee.report._context import MIN_CROSS_VALIDATED, MIN_NEW, Context
 from committee.report._coverage import LEVELS, SHOWN_LEVEL, Coverage, Intervals
 from committee.report._section import Figure, Key, Omitted, Section, Table, Tile, table
+from committee.report.context import MIN_CROSS_VALIDATED, MIN_NEW, Context
 
 TITLE = "Prediction intervals"
 MAX_SHOWN = 60

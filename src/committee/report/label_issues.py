@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.text import format_number, format_percent, shorten
-from committee.boosting._classifier_base import BaseBooster
+from committee.boosting.classifier_base import BaseBooster
 from committee.explain.label_issues import find_label_issues
-from committee.report._context import Context
 from committee.report._section import Omitted, Section, Table, table
+from committee.report.context import Context
 from committee.report.data_quality import values_of
 from committee.report.partial_dependence import format_cell
 

@@ -8,8 +8,8 @@ from committee.base.array_types import Floats
 from committee.base.text import format_level, format_number, format_percent, pluralize
 from committee.report import _charts as charts
 from committee.report._charts import MarginCurve
-from committee.report._context import Context, MarginHistory
 from committee.report._section import Figure, Key, Omitted, Section, table
+from committee.report.context import Context, MarginHistory
 from committee.theory.margins import class_margins, fraction_below, margin_distribution
 
 TITLE = "Margins"

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.text import format_level, format_number, format_percent, pluralize
-from committee.boosting._classifier_base import BaseBooster
-from committee.experts._base import BaseMixtureOfExperts
+from committee.boosting.classifier_base import BaseBooster
+from committee.experts.base import BaseMixtureOfExperts
 from committee.explain.forest_diagnostics import forest_diagnostics
 from committee.explain.mixture_diagnostics import mixture_diagnostics
 from committee.records.history import History
 from committee.report import _charts as charts
 from committee.report._charts import Curve
-from committee.report._context import MAX_SAMPLE, Context
 from committee.report._section import Figure, Omitted, Section, Tile, table
+from committee.report.context import MAX_SAMPLE, Context
 from committee.report.partial_dependence import format_cell
 from committee.tabular.rows import take_rows
 from committee.theory.diversity import pairwise_diversity

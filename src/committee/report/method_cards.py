@@ -6,8 +6,8 @@ import tomllib
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
-from committee.report._context import Context
 from committee.report._section import Omitted, Section, table
+from committee.report.context import Context
 
 TITLE = "Method properties"
 

@@ -11,8 +11,8 @@ from committee.base.text import format_number, join_names, pluralize, shorten
 from committee.explain.partial_dependence import PartialDependence
 from committee.explain.partial_dependence import partial_dependence as compute
 from committee.report import _charts as charts
-from committee.report._context import Context, middle
 from committee.report._section import Color, Figure, Key, Omitted, Section, table
+from committee.report.context import Context, middle
 from committee.tabular.rows import take_rows
 
 TITLE = "Partial dependence"

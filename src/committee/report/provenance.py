@@ -8,8 +8,8 @@ from typing import Any
 
 from committee import __version__
 from committee.base.text import pluralize, shorten
-from committee.report._context import Context
 from committee.report._section import Section, Table, table
+from committee.report.context import Context
 
 TITLE = "Reproducibility"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars", "altair", "vl-convert-python")

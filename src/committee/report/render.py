@@ -31,12 +31,12 @@ from committee.base.prediction_only_error import PredictionOnlyError
 from committee.base.text import pluralize
 from committee.evaluation.comparison import Comparison
 from committee.report._charts import CONFIG
-from committee.report._context import Context, Inputs, TableNotes, make_context
 from committee.report._section import Omitted, Section
 from committee.report.bias_variance import bias_variance
 from committee.report.calibration import calibration
 from committee.report.comparison import comparison as comparison_section
 from committee.report.confusion import confusion
+from committee.report.context import Context, Inputs, TableNotes, make_context
 from committee.report.data_quality import data
 from committee.report.importances import importances
 from committee.report.intervals import intervals

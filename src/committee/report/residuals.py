@@ -10,8 +10,8 @@ import numpy as np
 from committee.base.array_types import Floats
 from committee.base.text import format_level, format_number, format_percent, join_names, pluralize
 from committee.report import _charts as charts
-from committee.report._context import Context, Evaluation
 from committee.report._section import Figure, Omitted, Section, Tile, table
+from committee.report.context import Context, Evaluation
 
 TITLE = "Residuals"
 MAX_POINTS, N_BINS = 1_500, 31

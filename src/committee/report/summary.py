@@ -13,8 +13,8 @@ from committee.base.text import NO_VALUE, join_names, pluralize, shorten
 from committee.evaluation import metrics
 from committee.evaluation.comparison import Comparison, MethodResult
 from committee.evaluation.metrics import RATES, Predictions, format_loss
-from committee.report._context import Context, Evaluation
 from committee.report._section import Section, Tile
+from committee.report.context import Context, Evaluation
 from committee.report.residuals import bias_sentence
 
 TITLE = "Summary"

@@ -7,8 +7,8 @@ import numpy as np
 from committee.base.text import format_number, format_percent, pluralize
 from committee.explain.svm_geometry import KINDS, SvmGeometry, svm_geometry
 from committee.report import _charts as charts
-from committee.report._context import Context
 from committee.report._section import Figure, Omitted, Section, Tile, table
+from committee.report.context import Context
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC

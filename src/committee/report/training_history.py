@@ -12,8 +12,8 @@ from committee.explain.boosting_diagnostics import boosting_diagnostics
 from committee.records.history import History
 from committee.report import _charts as charts
 from committee.report._charts import Curve
-from committee.report._context import Context, middle
 from committee.report._section import Color, Figure, Omitted, Section, table
+from committee.report.context import Context, middle
 from committee.tabular.rows import take_rows
 
 TITLE = "Training history"

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, NoReturn, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.bagging._base_learners import SubspaceTree
-from committee.bagging._prediction import pack_members
+from committee.bagging.base_learners import SubspaceTree
+from committee.bagging.prediction import pack_members
 from committee.base.prediction_only_error import PredictionOnlyError
 from committee.members.member import Member, TreeMember
 from committee.records.ensemble import BoostedTrees, PackedTrees

@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.svm._binary_svm import BinarySVM, make_binary_svm
 from committee.svm._kernel_rows import KernelRows
-from committee.svm._multiclass import BinaryProblem, MultiClass, binary_problems, choose_class
 from committee.svm._scaling import fit_scaling
+from committee.svm.binary_svm import BinarySVM, make_binary_svm
 from committee.svm.kernel_algebra import Kernel
 from committee.svm.kernel_functions import Precomputed
+from committee.svm.multiclass import BinaryProblem, MultiClass, binary_problems, choose_class
 from committee.svm.platt import values_at
 from committee.svm.smo import Problem, solve
 from committee.svm.svc import SVC, svc_problem

@@ -16,11 +16,11 @@ from committee.base.progress import progress
 from committee.base.stacklevel import level_of_caller
 from committee.records.history import History
 from committee.svm._base import BaseKernelParameters, BaseSVM
-from committee.svm._binary_svm import BinarySVM, Offset, make_binary_svm
 from committee.svm._decision import Expansion, choose_precision
 from committee.svm._kernel_rows import KernelRows
 from committee.svm._scaling import fit_scaling, warn_of_scales
 from committee.svm._shrinking import shrinking
+from committee.svm.binary_svm import BinarySVM, Offset, make_binary_svm
 from committee.svm.kernel_algebra import Kernel
 from committee.svm.kernel_functions import GramFunction, Linear, Precomputed, RowFunction
 from committee.svm.mercer import warn_of_invalid

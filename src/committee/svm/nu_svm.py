@@ -20,9 +20,9 @@ import numpy as np
 from committee.base.array_types import Floats
 from committee.base.parameters import fitted, fraction, param, positive
 from committee.base.stacklevel import level_of_caller
-from committee.svm._binary_svm import BinarySVM, make_binary_svm
 from committee.svm._kernel_base import TrainingData
 from committee.svm._kernel_rows import KernelRows
+from committee.svm.binary_svm import BinarySVM, make_binary_svm
 from committee.svm.smo import Problem, Solution
 from committee.svm.svc import BaseSVC
 from committee.svm.svr import BaseSVR

@@ -32,7 +32,6 @@ from committee.base.rng import RandomState, member_seeds
 from committee.records.history import History
 from committee.svm._base import EPSILON, BaseKernelParameters
 from committee.svm._decision import Expansion
-from committee.svm._landmarks import Choice, candidates, choose_landmarks
 from committee.svm._linear_base import (
     BaseLargeClassifier,
     BaseLargeRegressor,
@@ -42,10 +41,11 @@ from committee.svm._linear_base import (
     warn_of_no_convergence,
 )
 from committee.svm._linear_problem import LinearProblem, add_gram, excess, flat_plane, relative_gap
-from committee.svm._nystroem_map import CostMatrix, NystroemMap, lost_trace, make_blocks, nystroem_map, sweep
 from committee.svm.kernel_algebra import Kernel, Points, Precision
 from committee.svm.kernel_functions import NAMES, Precomputed
+from committee.svm.landmarks import Choice, candidates, choose_landmarks
 from committee.svm.mercer import warn_of_invalid
+from committee.svm.nystroem_map import CostMatrix, NystroemMap, lost_trace, make_blocks, nystroem_map, sweep
 from committee.svm.primal_newton import primal_newton
 
 MIN_LANDMARKS, MAX_LANDMARKS = 50, 2000

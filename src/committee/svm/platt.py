@@ -33,9 +33,9 @@ from scipy.special import expit, softmax
 from committee.base.array_types import Floats
 from committee.calibration.slope import fit_slope
 from committee.sampling.splits import fold_numbers, k_folds, rows_to_split
-from committee.svm._binary_svm import BinarySVM
 from committee.svm._kernel_rows import KernelRows
-from committee.svm._multiclass import BinaryProblem
+from committee.svm.binary_svm import BinarySVM
+from committee.svm.multiclass import BinaryProblem
 
 Codes = NDArray[np.int64]
 

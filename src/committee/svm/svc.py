@@ -28,11 +28,11 @@ from committee.base.available_if import available_if
 from committee.base.parameters import CLASS_WEIGHT, RANDOM_STATE, fitted, fixed, one_of, param, positive_or_infinite
 from committee.base.rng import RandomState, member_seeds
 from committee.base.transaction import all_or_nothing
-from committee.svm._binary_svm import BinarySVM, Offset, make_binary_svm
 from committee.svm._kernel_base import OFFSET, BaseKernelSVM, TrainingData
 from committee.svm._kernel_rows import KernelRows
 from committee.svm._linear_base import ClassWeight
-from committee.svm._multiclass import BinaryProblem, MultiClass, binary_problems, choose_class, join, vote
+from committee.svm.binary_svm import BinarySVM, Offset, make_binary_svm
+from committee.svm.multiclass import BinaryProblem, MultiClass, binary_problems, choose_class, join, vote
 from committee.svm.platt import Folds, PlattScaling, fit_platt, held_out_values, make_folds
 from committee.svm.smo import Problem, Progress, Solution, Step, solve
 from committee.tabular.class_weight import class_weights

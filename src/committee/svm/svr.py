@@ -23,8 +23,8 @@ from committee.base.parameters import non_negative, one_of, param, positive_or_i
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.svm._base import EPSILON
-from committee.svm._binary_svm import BinarySVM, Offset
 from committee.svm._kernel_base import OFFSET, BaseKernelSVM, TrainingData
+from committee.svm.binary_svm import BinarySVM, Offset
 from committee.svm.smo import Problem
 from committee.tabular.validation import read_one_target
 

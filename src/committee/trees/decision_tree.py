@@ -46,8 +46,8 @@ from committee.tabular.validation import (
 from committee.tree_engine.limits import resolve_max_features
 from committee.tree_engine.predict.apply import decision_path
 from committee.tree_engine.response import WEIGHT_BITS, Response, class_response, value_response
-from committee.trees._sklearn_view import TreeView
 from committee.trees.pruning import PruningCurve, cross_validate, prune, pruning_path
+from committee.trees.sklearn_view import TreeView
 from committee.trees.training import Training
 
 CategoricalFeatures = Sequence[int] | Sequence[str] | Sequence[bool] | Literal["from_dtype"] | None

@@ -33,10 +33,10 @@ from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.members.estimators import predicted_values
 from committee.records.history import History
 from committee.tabular.rows import take_rows
-from committee.voting._base import DEFAULT_FOLDS, BaseNamedMembers, complete_rows
 from committee.voting._members import Method, NamedMember, class_probabilities, fit_member, predictions_of
 from committee.voting._rows import Task
 from committee.voting._scores import class_scores, regression_scores
+from committee.voting.base import DEFAULT_FOLDS, BaseNamedMembers, complete_rows
 from committee.voting.simplex_weights import SimplexCombination, simplex_weights
 
 MIN_FOR_RESIDUALS = 10

@@ -26,10 +26,10 @@ from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.combine.rules import class_votes, mean, mean_distribution, weighted_median
 from committee.members.estimators import predicted_values
 from committee.records.history import History
-from committee.voting._base import BaseNamedMembers, complete_rows
 from committee.voting._members import Method, NamedMember, class_codes, class_probabilities
 from committee.voting._rows import Task
 from committee.voting._scores import class_scores, regression_scores
+from committee.voting.base import BaseNamedMembers, complete_rows
 
 Codes = NDArray[np.int64]
 Rule = Literal["hard", "soft", "mean", "median"]

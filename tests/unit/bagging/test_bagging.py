@@ -25,11 +25,11 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier as PeerTree
 from sklearn.utils.estimator_checks import check_estimator
 
-from committee.bagging._base import MAX_MEMBERS
 from committee.bagging._oob import members_missing
-from committee.bagging._prediction import sum_of_predictions
 from committee.bagging.bagging import Sampling, bagging
+from committee.bagging.base import MAX_MEMBERS
 from committee.bagging.estimators import BaggingClassifier, BaggingRegressor
+from committee.bagging.prediction import sum_of_predictions
 from committee.base import threads
 from committee.calibration.prediction_intervals import Residuals
 from committee.combine.rules import majority_vote, mean, mean_distribution, weighted_median
@@ -701,7 +701,7 @@ def test_auto_grows_until_the_error_settles(cls: Any) -> None:
 
 
 def test_auto_ends_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("committee.bagging._base.MAX_MEMBERS", 12)
+    monkeypatch.setattr("committee.bagging.base.MAX_MEMBERS", 12)
     X, y, _ = make_data()
     model = BaggingClassifier(n_estimators="auto", random_state=0).fit(X, y)
     assert len(model) == 12

@@ -4,7 +4,7 @@ import pytest
 
 from committee.base.kernel_cache import COMPILING
 from committee.base.stopwatch import Stopwatch
-from committee.evaluation._time_budget import work_seconds
+from committee.evaluation.time_budget import work_seconds
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from committee.boosting._combinations import RunningMean, RunningMedian
-from committee.boosting._regressor_base import State
 from committee.boosting._weak_regressors import content_order, draw
 from committee.boosting.adaboost_r2 import AdaBoostRegressor, Options, adaboost_r2
+from committee.boosting.regressor_base import State
 from committee.combine.rules import weighted_median
 from committee.members.member import TreeMember, WeakHypothesis
 from committee.trees.decision_tree import DecisionTreeRegressor

@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 
 from committee import AdaBoostClassifier, AnyBoostClassifier, DecisionStump, DecisionTreeClassifier
-from committee.boosting import _classifier_base as booster
+from committee.boosting import classifier_base as booster
 from committee.boosting._vote_calibration import (
     DEFAULT_C,
     MAX_ROWS,
@@ -22,7 +22,7 @@ from committee.boosting._vote_calibration import (
     shrinkage,
     vote_size,
 )
-from committee.boosting._votes import vote_fractions, vote_probabilities
+from committee.boosting.votes import vote_fractions, vote_probabilities
 from committee.datasets import load_dataset
 
 

@@ -20,8 +20,8 @@ from sklearn.model_selection import KFold, TimeSeriesSplit
 
 from committee.committees import committee as module
 from committee.committees._algorithms import ALGORITHMS, Algorithm
-from committee.committees._plan import Facts, Member, Plan, candidates, choose_plan
 from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
+from committee.committees.plan import Facts, Member, Plan, candidates, choose_plan
 from tests.bad_input import (
     X,
 )
@@ -369,7 +369,7 @@ def test_not_fitted(cls: type[Any]) -> None:
 
 
 def test_every_algorithm_has_a_law_of_its_cost() -> None:
-    from committee.committees._plan import LAWS
+    from committee.committees.plan import LAWS
 
     assert LAWS.keys() == ALGORITHMS.keys()
     assert all(isinstance(kind, Algorithm) for kind in ALGORITHMS.values())
@@ -435,7 +435,7 @@ def test_members_that_are_requested_are_never_skipped() -> None:
 
 
 def test_trees_come_first_where_most_columns_are_categories_or_rows_are_many() -> None:
-    from committee.committees._plan import Facts, candidates
+    from committee.committees.plan import Facts, candidates
 
     usual = [member.name for member in candidates(Facts(1_000, 10, 2, 0))]
     assert usual.index("laplacian SVM") < usual.index("random forest")

@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from committee.evaluation import _time_budget as clock
-from committee.evaluation._time_budget import Clock, Measured, OutOfTime, forecast, stop_after
+from committee.evaluation import time_budget as clock
+from committee.evaluation.time_budget import Clock, Measured, OutOfTime, forecast, stop_after
 
 
 def spin(seconds: float) -> None:

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from committee import GradientBoostingRegressor
-from committee.evaluation._plain_columns import plain_columns
 from committee.evaluation._time_order import autocorrelation_z, find_calendar, is_counter, is_grouped, is_nearly_sorted
 from committee.evaluation.comparison import compare
+from committee.evaluation.plain_columns import plain_columns
 from committee.evaluation.row_order import RowOrder, explain_order, find_row_order
 
 N_DAYS, QUARTER = 731, 90

@@ -11,9 +11,9 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from committee.evaluation._scheduler import estimates
-from committee.evaluation._time_budget import Clock, OutOfTime
 from committee.evaluation.comparison import Comparison, ComparisonStep, compare
 from committee.evaluation.methods import Variants
+from committee.evaluation.time_budget import Clock, OutOfTime
 
 N = 4000
 

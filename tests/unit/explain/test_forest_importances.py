@@ -19,17 +19,17 @@ from committee import (
 from committee.base.rng import member_seeds
 from committee.base.stats import standard_error
 from committee.datasets import load_dataset
-from committee.explain._node_permutation import node_permutation
-from committee.explain._oob_forest import OobForest, depth_of, mean_of, oob_forest, training_rows
-from committee.explain._oob_permutation import (
+from committee.explain._split_importances import split_counts, split_frequency
+from committee.explain.forest_importances import KINDS, forest_importances
+from committee.explain.importances import tree_importances
+from committee.explain.node_permutation import node_permutation
+from committee.explain.oob_forest import OobForest, depth_of, mean_of, oob_forest, training_rows
+from committee.explain.oob_permutation import (
     draw_permutation,
     draw_permutations,
     oob_permutation,
     reorder_rows,
 )
-from committee.explain._split_importances import split_counts, split_frequency
-from committee.explain.forest_importances import KINDS, forest_importances
-from committee.explain.importances import tree_importances
 from committee.kernels.predict.permuted_walk import Permutation
 from tests.naive import forest_importances as naive
 
@@ -373,7 +373,7 @@ def test_threads_blocks_and_seeds(case: Case, monkeypatch: pytest.MonkeyPatch):
     np.testing.assert_array_equal(first.local, threads.local)
     assert np.any(first.of("permutation").raw != other.of("permutation").raw)
     assert np.any(first.of("node_permutation").raw != other.of("node_permutation").raw)
-    monkeypatch.setattr("committee.explain._oob_permutation.BLOCK_SIZE", 900)
+    monkeypatch.setattr("committee.explain.oob_permutation.BLOCK_SIZE", 900)
     blocks = find(n_jobs=2)
     np.testing.assert_array_equal(first.local, blocks.local)
     for a, b in zip(first.kinds[:2], blocks.kinds[:2], strict=True):

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from committee.gradient_boosting._trees import (
+from committee.gradient_boosting.trees import (
     GrownTree,
     TreeGrower,
     TreePlan,

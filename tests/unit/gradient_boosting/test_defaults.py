@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.ensemble.stopping import Patience
-from committee.gradient_boosting import _base as gradient_booster
+from committee.gradient_boosting import base as gradient_booster
 from committee.gradient_boosting._defaults import CHOSEN, PLAIN, automatic_rate
 
 Floats = NDArray[np.float64]

@@ -20,8 +20,8 @@ from sklearn.model_selection import KFold
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.base import threads
-from committee.gradient_boosting import _trees as boosted_trees
 from committee.gradient_boosting import gradient_boosting
+from committee.gradient_boosting import trees as boosted_trees
 from committee.losses.classification import CLASSIFICATION_LOSSES
 from committee.losses.derivatives import mean_loss
 from committee.losses.loss import NO_WEIGHTS

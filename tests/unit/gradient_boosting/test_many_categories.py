@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.ensemble.stopping import Patience
-from committee.gradient_boosting import _base as gradient_booster
+from committee.gradient_boosting import base as gradient_booster
 
 Floats = NDArray[np.float64]
 FIXED: dict[str, Any] = {"n_estimators": 40, "learning_rate": 0.1, "random_state": 0}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from committee.base.stats import weighted_quantile
-from committee.gradient_boosting._trees import packing_scale
+from committee.gradient_boosting.trees import packing_scale
 from committee.kernels.boosting import derivatives as d
 from committee.losses.classification import CLASSIFICATION_LOSSES, LOG_LOSS, MARGIN_LOSSES
 from committee.losses.custom import user_loss

@@ -9,8 +9,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from committee import DecisionTreeClassifier
-from committee.committees._plan import Member
 from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
+from committee.committees.plan import Member
 from committee.datasets import load_dataset
 from committee.plots.committee import CommitteeMembersDisplay, EnsembleSelectionDisplay
 

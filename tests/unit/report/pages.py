@@ -15,7 +15,7 @@ from committee import (
 )
 from committee.datasets import Dataset, load_dataset
 from committee.evaluation.comparison import Comparison, MethodResult
-from committee.report._context import Context, Inputs, make_context
+from committee.report.context import Context, Inputs, make_context
 
 N_FOLDS = 4
 

@@ -16,8 +16,8 @@ import pytest
 from committee import AdaBoostClassifier, DecisionTreeClassifier
 from committee.report import TableNotes, write_report
 from committee.report import render as page_module
-from committee.report._context import Context
 from committee.report._section import Omitted, Section
+from committee.report.context import Context
 from committee.report.render import SECTIONS, as_json, render
 from committee.storage.model_file import load_model, save_model
 from tests.unit.report.pages import (

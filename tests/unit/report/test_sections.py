@@ -26,13 +26,13 @@ from committee.explain.forest_importances import KINDS, forest_importances
 from committee.explain.label_issues import find_label_issues
 from committee.members.numeric_pipeline import NumericPipelineClassifier
 from committee.report import _charts as charts
-from committee.report._context import TableNotes
 from committee.report._coverage import cross_validated_intervals
 from committee.report._section import Figure, Omitted, Section, table
 from committee.report.bias_variance import bias_variance
 from committee.report.calibration import calibration, make_bins
 from committee.report.comparison import comparison
 from committee.report.confusion import confusion
+from committee.report.context import TableNotes
 from committee.report.data_quality import data as data_section
 from committee.report.importances import importances
 from committee.report.intervals import intervals

@@ -14,13 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
 
-from committee.svm import _landmarks as choosing
-from committee.svm import _nystroem_map as nystroem
+from committee.svm import landmarks as choosing
+from committee.svm import nystroem_map as nystroem
 from committee.svm import nystroem_svm as module
-from committee.svm._landmarks import Candidates, candidates, choose_landmarks, lloyd, ridge_leverage
 from committee.svm._linear_base import Costs
-from committee.svm._nystroem_map import CostMatrix, lost_trace, make_blocks, nystroem_map, sweep
 from committee.svm.kernel_functions import Gaussian, Laplacian, Linear, Polynomial
+from committee.svm.landmarks import Candidates, candidates, choose_landmarks, lloyd, ridge_leverage
+from committee.svm.nystroem_map import CostMatrix, lost_trace, make_blocks, nystroem_map, sweep
 from committee.svm.nystroem_svm import Descent, NystroemSVC, NystroemSVR, descend
 from tests.bad_input import (
     LABELS,

@@ -10,8 +10,8 @@ import pytest
 
 from committee.svm import _shrinking as shrinking
 from committee.svm import smo
-from committee.svm._binary_svm import make_binary_svm
 from committee.svm._kernel_rows import KernelRows
+from committee.svm.binary_svm import make_binary_svm
 from committee.svm.kernel_algebra import Kernel
 from committee.svm.kernel_functions import Gaussian, GramFunction, Polynomial, Precomputed
 from committee.svm.smo import Problem, Progress, Solution, Step, solve

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from committee.gradient_boosting._trees import place_rows
+from committee.gradient_boosting.trees import place_rows
 from committee.kernels.trees.criteria import CONFIDENCE, EDGE, ENTROPY, SQUARED
 from committee.kernels.trees.histogram_tree import FEW_CATEGORIES, MIN_REST
 from committee.kernels.trees.sampling import draw_order

@@ -10,7 +10,7 @@ import sklearn.tree
 from numpy.typing import NDArray
 
 from committee import DecisionTreeClassifier, DecisionTreeRegressor
-from committee.trees._sklearn_view import TreeView
+from committee.trees.sklearn_view import TreeView
 
 ARRAYS = {
     "children_left": np.int64,

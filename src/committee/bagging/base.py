@@ -16,10 +16,10 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from committee.bagging._base_learners import SubspaceTree, make_learner
 from committee.bagging._oob import Record, Rule, Tally, inverse_error, make_tally, members_missing, own_error
-from committee.bagging._prediction import all_predictions, pack_members, sum_of_predictions
 from committee.bagging.bagging import BaggingRound, Sampling, bagging, replay
+from committee.bagging.base_learners import SubspaceTree, make_learner
+from committee.bagging.prediction import all_predictions, pack_members, sum_of_predictions
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
 from committee.base.parameters import at_least, between, count_fraction, fitted, one_of, param
@@ -47,8 +47,8 @@ from committee.sampling.row_samples import Indices, Places, Sampler
 from committee.tabular.identity import content_order
 from committee.tabular.schema import Columns
 from committee.tree_engine.memory_guard import reject_too_many_trees
-from committee.trees._sklearn_view import TreeView
 from committee.trees.decision_tree import BaseDecisionTree
+from committee.trees.sklearn_view import TreeView
 
 MAX_MEMBERS = 1000
 """Limit of n_estimators="auto"."""

@@ -255,7 +255,7 @@ def _read_member(given: Any, known: Mapping[str, Member]) -> Member:
     if isinstance(given, str) and given in known:
         return known[given]
     raise ValueError(
-        f"members must be 'auto', a Plan, or a list of committee.committees._plan.Member and of names; got {given!r}. "
+        f"members must be 'auto', a Plan, or a list of committee.committees.plan.Member and of names; got {given!r}. "
         f"The names are {', '.join(known)}."
     )
 

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.stats import standard_error
 from committee.base.threads import n_threads, run
-from committee.explain._oob_forest import OobForest, Predictions, depth_of, mean_of
+from committee.explain.oob_forest import OobForest, Predictions, depth_of, mean_of
 from committee.kernels.predict.forest_walk import LANES
 from committee.kernels.predict.permuted_walk import Permutation, PermutedPredictions, WalkMemory, predict_permuted
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.svm._binary_svm import BinarySVM
+from committee.svm.binary_svm import BinarySVM
 
 MultiClass = Literal["ovo", "ovr"]
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.prediction_only_error import kept_from_fit
-from committee.forests._base import BaseForest
+from committee.forests.base import BaseForest
 from committee.records.forest import PackedForest
 from committee.records.tree import Tree
 from committee.tabular.identity import content_order

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.bagging._base_learners import SubspaceTree
+from committee.bagging.base_learners import SubspaceTree
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
 from committee.members.member import Member, TreeMember

@@ -27,9 +27,9 @@ from committee.boosting._vote_calibration import (
     shrinkage,
     vote_size,
 )
-from committee.boosting._votes import Votes, make_votes, vote_probabilities
 from committee.boosting._weak_learners import PredictionKind, TrainingRows, make_learner
 from committee.boosting.multiplicative_weights import Rule, State, Turn, boost
+from committee.boosting.votes import Votes, make_votes, vote_probabilities
 from committee.ensemble.incremental import (
     ALL_ROUNDS,
     MIN_WEIGHT,

@@ -20,14 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
-from committee.bagging._base import BaseBagging
+from committee.bagging.base import BaseBagging
 from committee.base.array_types import Floats
 from committee.base.prediction_only_error import PredictionOnlyError
 from committee.evaluation.comparison import Comparison
-from committee.explain._oob_forest import training_rows
-from committee.explain._tables import column_names
 from committee.explain.importances import PermutationImportances, log_likelihood, permutation_importances
-from committee.forests._base import BaseForest
+from committee.explain.oob_forest import training_rows
+from committee.explain.tables import column_names
+from committee.forests.base import BaseForest
 from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.report._charts import thin
 from committee.report._coverage import Intervals, cross_validated_intervals, held_out_coverages, own_intervals

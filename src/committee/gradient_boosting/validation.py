@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.gradient_boosting._trees import TreeStack, number_of_rows, place_rows
 from committee.gradient_boosting.dart import Memory
 from committee.gradient_boosting.gradient_boosting import BoostingRound, Problem, Run
+from committee.gradient_boosting.trees import TreeStack, number_of_rows, place_rows
 from committee.losses.derivatives import Derivatives
 from committee.losses.loss import NO_WEIGHTS, LossError
 from committee.records.ensemble import BoostedTrees

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.stats import standard_error
-from committee.explain._tables import replace_columns
+from committee.explain.tables import replace_columns
 from committee.tabular.cells import Table
 from committee.tabular.rows import take_rows
 from committee.tabular.validation import native

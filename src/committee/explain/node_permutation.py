@@ -17,7 +17,7 @@ import numpy as np
 
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
-from committee.explain._oob_forest import OobForest, Predictions, depth_of
+from committee.explain.oob_forest import OobForest, Predictions, depth_of
 from committee.kernels.predict.permuted_walk import NodeChanges, NodeMemory, predict_node_permuted
 from committee.tree_engine.predict.apply import apply_tree
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.svm._nystroem_map import nystroem_map
 from committee.svm.kernel_algebra import Kernel
+from committee.svm.nystroem_map import nystroem_map
 from committee.tabular.identity import distinct_rows
 
 Choice = Literal["uniform", "kmeans", "leverage"]

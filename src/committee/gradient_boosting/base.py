@@ -35,8 +35,9 @@ from committee.ensemble.incremental import BaseIncrementalEnsemble, GivenRows, T
 from committee.ensemble.stopping import Patience
 from committee.ensemble.warm_start import check_n_estimators, check_same_data, data_fingerprint
 from committee.gradient_boosting._defaults import automatic, automatic_rate
-from committee.gradient_boosting._trees import TreePlan, TreeStack, max_leaves
-from committee.gradient_boosting._validation import (
+from committee.gradient_boosting.gradient_boosting import Plan, Problem, Run
+from committee.gradient_boosting.trees import TreePlan, TreeStack, max_leaves
+from committee.gradient_boosting.validation import (
     CrossedScores,
     CrossValidated,
     Division,
@@ -49,7 +50,6 @@ from committee.gradient_boosting._validation import (
     naming_round,
     start_scores,
 )
-from committee.gradient_boosting.gradient_boosting import Plan, Problem, Run
 from committee.losses.loss import NO_WEIGHTS, Loss
 from committee.losses.minimizers import best_shift
 from committee.losses.regression import at_scores
