@@ -17,7 +17,8 @@ WORK_PER_THREAD = 400_000
 """Cells (rows times features) below which a second thread costs more than it saves; about one millisecond."""
 
 _pools: dict[int, ThreadPoolExecutor] = {}
-os.register_at_fork(after_in_child=_pools.clear)
+if hasattr(os, "register_at_fork"):  # not on Windows, where processes do not fork
+    os.register_at_fork(after_in_child=_pools.clear)
 
 Result = TypeVar("Result")
 

@@ -31,11 +31,19 @@ from committee.base.parameters import (
 )
 from committee.base.progress import progress
 from committee.base.stacklevel import level_of_caller
-from committee.ensemble.incremental import BaseIncrementalEnsemble, GivenRows, TrainingData, ValidationSet
+from committee.ensemble import incremental
+from committee.ensemble.incremental import (
+    ALL_ROUNDS,
+    BaseIncrementalEnsemble,
+    GivenRows,
+    TrainingData,
+    ValidationSet,
+)
 from committee.ensemble.stopping import Patience
 from committee.ensemble.warm_start import check_n_estimators, check_same_data, data_fingerprint
 from committee.gradient_boosting._defaults import automatic, automatic_rate
-from committee.gradient_boosting.gradient_boosting import Plan, Problem, Run
+from committee.gradient_boosting._stopping import BoostingStopping
+from committee.gradient_boosting.gradient_boosting import BoostingRound, Plan, Problem, Run
 from committee.gradient_boosting.trees import TreePlan, TreeStack, max_leaves
 from committee.gradient_boosting.validation import (
     CrossedScores,
@@ -88,13 +96,6 @@ CATEGORY_ROWS = 100.0
 CATEGORY_PENALTY = 0.7
 """Fraction of the gain expected by chance from ordering many categories that is subtracted from the gain of a split."""
 
-FREE_ROUNDS = 10
-"""Number of further rounds without that penalty, after validation has stopped the rounds with it.
-
-Where pairs of categories interact, no single column has a gain above the penalty; splits by chance find the pairs, and
-the validation loss shows whether there are any.
-"""
-
 
 class State(NamedTuple):
     """Scores and trees of the training rows, for a warm start."""
@@ -106,6 +107,14 @@ class State(NamedTuple):
 
 
 Callback = Callable[[Any], bool | None]
+
+
+class KeptRecords(incremental.Run):
+    """The records of a run, whose trees are in a `TreeStack`."""
+
+    def add(self, round_: BoostingRound, record: Record) -> None:
+        """Append the record of a round."""
+        self.records.append(record)
 
 
 class BaseGradientBoosting(BaseIncrementalEnsemble):
@@ -440,6 +449,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         weight = np.array([float(rows.test.weight.sum() or len(rows.test.y)) for rows in folds])
         weight /= weight.sum()
         patience = self._patience(True, 1.0 if self._refits() else MEAN_ROUNDS)
+        stopping = self._stopping(patience, [run.run for run in runs], () if self._refits() else self.callbacks)
         records: list[Record] = []
         reason = ""
         held_out = np.empty((len(self._losses), 0))
@@ -452,9 +462,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
                 records.append(joint_record(each, weight))
                 tick(f"validation loss {records[-1].validation_loss:.4g}")
                 self._check_finite(records[-1])
-                reason = self._stop_reason(records[-1], patience, len(runs), () if self._refits() else self.callbacks)
-                if self._continues(reason, patience, [run.run for run in runs]):
-                    reason = ""
+                reason = stopping.check(records[-1])
                 if patience.best_round == len(records):
                     held_out = np.concatenate(scores, axis=1)
         tested = Rows.join([rows.test for rows in folds])
@@ -559,34 +567,45 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
     def _collect(
         self, run: Run, past: State, validation: ValidationLoss | None, stack: TreeStack, n_rounds: int, is_active: bool
     ) -> None:
-        records = list(past.records)
+        kept = KeptRecords(records=past.records)
         patience = self._patience(is_active)
-        reason = ""
-        for record in records:
-            reason = patience.check(record)
-        with progress(type(self).__name__, n_rounds - len(records), self.verbose) as tick:
-            while not reason and len(records) < n_rounds:
-                with naming_round(len(records) + 1):
+
+        def rounds() -> Iterator[BoostingRound]:
+            for number in range(len(past.records) + 1, n_rounds + 1):
+                with naming_round(number):
                     done = run.next_round()
-                    loss = validation.update(done) if validation is not None else math.nan
-                records.append(Record.of(len(records) + 1, done, loss))
-                self._check_finite(records[-1])
-                tick(f"training loss {done.train_loss:.4g}")
-                reason = self._stop_reason(records[-1], patience, 1, self.callbacks)
-                if self._continues(reason, patience, [run]):
-                    reason = ""
-        self._keep(past, records, stack, patience, reason or "all rounds were run")
+                yield done
 
-    def _continues(self, reason: str, patience: Patience, runs: list[Run]) -> bool:
-        """Whether runs stopped by validation continue for some rounds without the penalty on categories.
+        def measure(done: BoostingRound) -> Record:
+            number, loss = len(kept.records) + 1, math.nan
+            if validation is not None:
+                with naming_round(number):
+                    loss = validation.update(done)
+            record = Record.of(number, done, loss)
+            self._check_finite(record)
+            return record
 
-        Not with refit or warm starts, which run all rounds in the same way.
-        """
-        is_ended = bool(reason) and reason == patience.reason
-        if not is_ended or self._refits() or not any([run.frees_categories() for run in runs]):
-            return False
-        patience.wait(FREE_ROUNDS)
-        return True
+        reason = self._extend(
+            kept,
+            rounds(),
+            measure,
+            self._stopping(patience, [run], self.callbacks),
+            n_rounds=n_rounds - len(past.records),
+            status=lambda record: f"training loss {record.train_loss:.4g}",
+        )
+        self._keep(past, kept.records, stack, patience, reason or ALL_ROUNDS)
+
+    def _stopping(
+        self, patience: Patience, runs: Sequence[Run], callbacks: Sequence[Callback] | None
+    ) -> BoostingStopping:
+        """With refit or warm starts, all rounds keep the penalty on categories: they run in the same way again."""
+        is_sampled = self.subsample < 1.0 or self.colsample_bytree < 1.0 or self.max_features_ < 1.0
+        return BoostingStopping(
+            patience,
+            min_leaves=0 if is_sampled else len(runs) * len(self._losses) + 1,
+            callbacks=callbacks or (),
+            runs=() if self._refits() else runs,
+        )
 
     def _check_finite(self, record: Record) -> None:
         if not math.isfinite(record.train_loss):
@@ -594,18 +613,6 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
                 f"The training loss is {record.train_loss} after round {record.round}: the loss is not finite for some "
                 "score. Set a smaller learning_rate, or correct the loss."
             )
-
-    def _stop_reason(
-        self, record: Record, patience: Patience, n_models: int, callbacks: Sequence[Callback] | None
-    ) -> str:
-        reason = patience.check(record)
-        is_sampled = self.subsample < 1.0 or self.colsample_bytree < 1.0 or self.max_features_ < 1.0
-        if record.n_leaves <= n_models * len(self._losses) and not is_sampled:
-            return "no split decreases the loss"
-        for callback in callbacks or ():
-            if callback(record):
-                return "a callback stopped the fit"
-        return reason
 
     def _keep(self, past: State, records: list[Record], stack: TreeStack, patience: Patience, reason: str) -> None:
         trees = stack.trees() if records else None

@@ -85,6 +85,7 @@ class BoostingRound(NamedTuple):
     train_loss: float
     n_halved: int  # number of shortened steps
     rescaled: Rescaled = ()
+    stop: str = ""  # the algorithm has no end of its own
 
 
 class Workspace(NamedTuple):

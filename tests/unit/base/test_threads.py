@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -78,3 +80,9 @@ def test_assistants_are_dismissed_also_after_an_error():
     with pytest.raises(RuntimeError, match="growing failed"):
         run_assisted(fail, (), assistant, [(1,), (2,)], over.set)
     assert sorted(ended) == [1, 2]
+
+
+def test_a_platform_without_fork_is_supported() -> None:
+    code = "import os, joblib; del os.register_at_fork\nfrom committee.base.threads import run\nprint(run(abs, [(-1,)], 2))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[1]", done.stderr
