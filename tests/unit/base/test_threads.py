@@ -83,6 +83,7 @@ def test_assistants_are_dismissed_also_after_an_error():
 
 
 def test_a_platform_without_fork_is_supported() -> None:
-    code = "import os, joblib; del os.register_at_fork\nfrom committee.base.threads import run\nprint(run(abs, [(-1,)], 2))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    imports = "import os, joblib; del os.register_at_fork; from committee.base.threads import run"
+    command = [sys.executable, "-c", f"{imports}; print(run(abs, [(-1,)], 2))"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[1]", done.stderr
