@@ -299,7 +299,8 @@ class BaseIncrementalEnsemble(Estimator):
         kept = {name: getattr(self, name) for name in continued}
         copy = self._reader({**kept, **data.attributes, "_seed": data.seed})
         fit(copy)
-        return {name: value for name, value in vars(copy).items() if name not in self.get_params(deep=False)}
+        parameters = self.get_params(deep=False)
+        return {name: value for name, value in vars(copy).items() if name not in parameters}
 
     def _store(self, attributes: Mapping[str, Any]) -> None:
         """Assign the fitted attributes and delete others of an earlier fit."""
