@@ -8,86 +8,109 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+import numba
+from llvmlite.binding import parse_assembly
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
+from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import register_pass
 from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 
-from committee.base.kernel_cache import announce_compilation, cache_directory, source_hash
+from committee.base.atomic_write import atomic_write
+from committee.base.kernel_cache import SUFFIX, announce_compilation, announce_lost, cache_directory
+from committee.base.shipped_kernels import shipped_kernels
 
-# What a cache file that was cut off or overwritten raises when it is read.
-DAMAGE = (
-    pickle.UnpicklingError, EOFError, ValueError, LookupError, AttributeError, ImportError, TypeError, ArithmeticError,
-    MemoryError,
-)  # fmt: skip
+# What unpickling raises where another version of numba has other classes.
+MISFIT = (pickle.UnpicklingError, EOFError, ValueError, LookupError, AttributeError, ImportError, TypeError)
 
 
-class _HashedLocator(_CacheLocator):
-    """Puts every kernel into the one directory, whose name contains the hash of the sources."""
+_TAKE_APART, _PUT_TOGETHER = CompileResult._reduce, CompileResult._rebuild
 
-    def __init__(self, py_func: Callable[..., Any]) -> None:
-        self._module = py_func.__module__.removeprefix("committee.kernels.").replace(".", "-")
 
-    def get_cache_path(self) -> str:
+class KernelCache:
+    """Where a dispatcher of numba's looks for machine code: shipped with the package, then stored by this user.
+
+    Each specialisation is a file of its own, named by the function, its types and the CPU, that is replaced in one
+    step: processes that compile at the same time do not disturb each other.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    @property
+    def cache_path(self) -> str:
         return str(cache_directory())
 
-    def get_source_stamp(self) -> str:
-        return source_hash()
-
-    def get_disambiguator(self) -> str:
-        return self._module
-
-    @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _HashedLocator:
-        return cls(py_func)
-
-
-class _KernelCacheImpl(CompileResultCacheImpl):
-    """Numba's way of storing machine code, with a checksum: a flipped bit in it would crash the process."""
-
-    _locator_classes = (_HashedLocator,)
-
-    def reduce(self, data: Any) -> tuple[str, bytes]:
-        stored = dumps(super().reduce(data))
-        return hashlib.sha256(stored).hexdigest(), stored
-
-    def rebuild(self, target_context: Any, payload: tuple[str, bytes]) -> Any:
-        checksum, stored = payload
-        if hashlib.sha256(stored).hexdigest() != checksum:
-            raise ValueError("the stored machine code is damaged")
-        return super().rebuild(target_context, pickle.loads(stored))
-
-
-class KernelCache(FunctionCache):
-    """Numba's cache, except that a damaged file is thrown away and compiled again instead of raising for ever."""
-
-    _impl_class = _KernelCacheImpl
-
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            stored = super().load_overload(sig, target_context)
-        except DAMAGE:
-            self._discard()
-            stored = None
-        if stored is None:
-            announce_compilation()
-        return stored
+        """Return the compiled kernel for argument types, None if it has to be compiled."""
+        target_context.refresh()
+        triple, *cpu = target_context.codegen().magic_tuple()
+        shipped = shipped_kernels()
+        if shipped.level is not None:
+            content = shipped.read(self._file_name(sig, triple, shipped.level.cpu, ""))
+            kernel = _rebuild(content, sig, target_context)
+            if kernel is not None:
+                return kernel
+            if content is not None:
+                shipped.refuse(f"do not fit numba {numba.__version__}")
+        kernel = self._load_stored(self._file_name(sig, triple, *cpu), sig, target_context)
+        if kernel is None:
+            announce_compilation(shipped.refusal)
+        return kernel
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        directory = cache_directory()
+        if directory is None:
+            return
+        name = self._file_name(sig, *data.target_context.codegen().magic_tuple())
         try:
-            super().save_overload(sig, data)
-        except DAMAGE:  # the index of the other signatures is read before it is written
-            self._discard()
-            super().save_overload(sig, data)
+            with atomic_write(directory / name) as draft:
+                draft.write_bytes(_reduce(data))
+        except OSError as error:
+            announce_lost(error)
 
-    def _discard(self) -> None:
-        for path in Path(self.cache_path).glob(f"{self._impl.filename_base}*"):
-            path.unlink(missing_ok=True)
+    def _file_name(self, sig: Any, triple: str, cpu: str, features: str) -> str:
+        function = self._function
+        decisive = (function.__module__, function.__qualname__, [str(each) for each in sig], triple, cpu, features)
+        return f"{function.__name__}-{hashlib.sha256(repr(decisive).encode()).hexdigest()[:20]}{SUFFIX}"
+
+    def _load_stored(self, name: str, sig: Any, target_context: Any) -> Any:
+        directory = cache_directory()
+        if directory is None:
+            return None
+        try:
+            content = (directory / name).read_bytes()
+        except OSError:
+            return None
+        return _rebuild(content, sig, target_context)
+
+
+def _reduce(compiled: Any) -> bytes:
+    """A compiled kernel as bytes, digest first, without what is not needed to run it: most of it by size."""
+    library, *others = _TAKE_APART(compiled)
+    name, kind, (machine_code, _) = library
+    others[5] = ""  # the annotated source, with paths of this machine
+    payload = dumps(((name, kind, (machine_code, _entry_points(compiled.fndesc))), *others))
+    return hashlib.sha256(payload).digest() + payload
+
+
+def _entry_points(description: Any) -> bytes:
+    """Intermediate code in place of the kernel's own, with the names that numba looks for and nothing behind them."""
+    names = (description.llvm_func_name, description.llvm_cpython_wrapper_name)
+    return parse_assembly("".join(f'define void @"{name}"() {{ unreachable }}\n' for name in names)).as_bitcode()
+
+
+def _rebuild(content: bytes | None, sig: Any, target_context: Any) -> Any:
+    """The compiled kernel, None where the bytes are damaged, from another version of numba, or for other types."""
+    if content is None or hashlib.sha256(content[32:]).digest() != content[:32]:
+        return None  # a flipped bit in machine code would crash the process
+    try:
+        compiled = _PUT_TOGETHER(target_context, *pickle.loads(content[32:]))
+    except MISFIT:
+        return None
+    return compiled if compiled.signature.args == tuple(sig) else None
 
 
 class _SettledFlags(Flags):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 import numba
+from numba.core.event import Listener, register
 
 from committee.base.interrupts import signals_held
 from committee.base.kernel_cache import COMPILING, cache_directory
@@ -21,6 +22,19 @@ try:
     from committee.base import _kernel_compiler as own_compiler
 except (ImportError, AttributeError):
     own_compiler = None
+
+
+class _CompilationTimer(Listener):
+    """Runs the stopwatch of compilations."""
+
+    def on_start(self, event: Any) -> None:
+        COMPILING.__enter__()
+
+    def on_end(self, event: Any) -> None:
+        COMPILING.__exit__()
+
+
+register("numba:compile", _CompilationTimer())
 
 _njit: Any = numba.njit
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
@@ -42,9 +56,12 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 def _plain_kernel(function: Callable[..., Any]) -> Any:
     """Compile with numba's own cache, placed in the directory whose name carries the hash of all kernel sources."""
+    directory = cache_directory()
+    if directory is None:
+        return _njit(**_OPTIONS)(function)
     config: Any = numba.config  # pyright: ignore[reportPrivateImportUsage]
     chosen = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_directory())
+    config.CACHE_DIR = str(directory)
     try:
         return _njit(cache=True, **_OPTIONS)(function)
     finally:
@@ -83,7 +100,7 @@ def compiled_whole(dispatcher: Any) -> Any:
     compile_now = dispatcher.compile
 
     def compile_whole(signature: Any) -> Any:
-        with signals_held("the compilation of a kernel"), COMPILING, _without_garbage_collection():
+        with signals_held("the compilation of a kernel"), _without_garbage_collection():
             return compile_now(signature)
 
     dispatcher.compile = compile_whole

@@ -468,14 +468,12 @@ def reproduce(experiment: str | None, quick: bool, output_dir: Path, as_json: bo
 
 
 @main.command()
-def warmup() -> None:
+@click.option("--n-jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Parallel processes.")
+def warmup(n_jobs: int) -> None:
     """Compile all kernels and cache them on disk, so that later fits do not wait for the compiler."""
     from committee.cli.precompile import warmup as compile_kernels
-    from committee.explain.shap import compile_kernels as compile_explanations
 
-    seconds = compile_kernels(click.echo)
-    click.echo("explanations")
-    seconds += compile_explanations()
+    seconds = compile_kernels(click.echo, n_jobs)
     click.echo(f"All kernels are compiled and cached ({seconds:.1f} s of CPU).")
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.dtypes import ROW
-from committee.base.kernel_cache import NOTICE_GIVEN, remove_stale_caches
+from committee.base.kernel_cache import COMPILATION_NOTICE, remove_stale_caches
 from committee.explain.node_permutation import node_permutation
 from committee.explain.oob_forest import OobForest
 from committee.explain.oob_permutation import oob_permutation
+from committee.explain.shap import shap_interaction_values, shap_values
 from committee.gradient_boosting.trees import (
     GrownTree,
     TreeGrower,
@@ -33,7 +37,7 @@ from committee.losses.regression import REGRESSION_LOSSES
 from committee.members.member import TreeMember
 from committee.members.vote import pack_members, score_packed
 from committee.records.binned import BinnedMatrix
-from committee.records.growth import Constraints
+from committee.records.growth import Constraints, Limits
 from committee.tree_engine.binning import BinMapper
 from committee.tree_engine.growing import free_limits, grow
 from committee.tree_engine.predict.apply import apply_tree
@@ -42,68 +46,105 @@ from committee.tree_engine.predict.forest import add_predictions, pack_forest
 from committee.tree_engine.response import class_response, value_response
 from committee.tree_engine.stumps import StumpSearch
 from committee.tree_engine.subtrees import SUBTREE_ROWS
+from committee.trees.decision_tree import DecisionTreeRegressor
 from committee.trees.pruning import cross_validate, pruning_path
 
 
-def warmup(echo: Callable[[str], None] | None = None) -> float:
-    """Run every kernel once on a toy table; return the CPU seconds it took."""
-    began = time.process_time()
-    NOTICE_GIVEN.set()  # the notice is for compilations that were not requested
+class _Toy(NamedTuple):
+    """A table that every kernel can run on."""
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    exact: BinnedMatrix
+    binned: BinnedMatrix
+    codes: NDArray[np.float64]
+    category: BinnedMatrix
+
+    @classmethod
+    def make(cls) -> _Toy:
+        rng = np.random.default_rng(0)
+        n = SUBTREE_ROWS + 1  # some kernels are only for nodes of many rows
+        X = rng.normal(size=(n, 3))
+        codes = np.clip(np.floor(2 + X), 0, 4)
+        return cls(
+            X,
+            X[:, 0] + rng.normal(size=n),
+            np.ones(n),
+            BinMapper(None).fit_transform(X),
+            BinMapper(16).fit_transform(X),
+            codes,
+            BinMapper(None).fit_transform(codes, None, np.ones(3, bool)),
+        )
+
+
+def warmup(echo: Callable[[str], None] | None = None, n_jobs: int = 1) -> float:
+    """Run every kernel once on a toy table, in `n_jobs` processes; return the CPU seconds it took."""
     echo = echo or (lambda _: None)
-    rng = np.random.default_rng(0)
-    n = SUBTREE_ROWS + 1  # some kernels are only for nodes of many rows
-    X = rng.normal(size=(n, 3))
-    y = X[:, 0] + rng.normal(size=n)
-    weight = np.ones(n)
-    limits = free_limits(3, True)._replace(max_depth=6)
-    echo("binning")
-    exact, binned = BinMapper(None).fit_transform(X), BinMapper(16).fit_transform(X)
-    codes = np.clip(np.floor(2 + X), 0, 4)
-    category = BinMapper(None).fit_transform(codes, None, np.ones(3, bool))
-    echo("growing trees")
-    trees = [grow(exact, value_response(y, weight, name), limits) for name in ("squared_error", "absolute_error")]
-    trees.append(grow(exact, class_response((y > 0).astype(np.int64), 2, weight, "gini"), limits))
-    grow(binned, value_response(y, weight, "squared_error"), limits)
-    grow(exact, value_response(y, weight, "squared_error"), limits._replace(max_features=2))
-    echo("predictions of trees")
-    for table in (X, X.astype(np.float32)):
-        apply_tree(trees[0], table)
-    apply_tree(grow(category, value_response(y, weight, "squared_error"), limits), codes)
-    for table in (X, X.astype(np.float32), X[:1]):
-        add_predictions(pack_forest(trees[:1]), table, np.zeros((len(table), 1)), None)
-    rows = np.arange(n)
-    echo("importances")
-    for table in (X, X.astype(np.float32)):
-        forest = OobForest(trees[:1], pack_forest(trees[:1]), [rows[: n // 3]], table, y, weight, 0)
-        oob_permutation(forest, [[0]])
-        node_permutation(forest, [[0]], None)
-    echo("pruning trees")
-    cross_validate(
-        pruning_path(trees[0]), X, y, weight, [(rows, rows)], lambda _: trees[0], lambda t: t.value[:, 0].copy(),
-        "squared_error",
-    )  # fmt: skip
-    echo("boosting stumps")
-    _warm_stumps((exact, binned), X, y)
-    echo("gradient boosting")
-    _warm_gradient_boosting(binned, X, y)
-    _warm_gradient_boosting(BinMapper(16).fit_transform(codes, None, np.ones(3, bool)), codes, y)
-    echo("linear SVMs")
-    slope, kept = np.zeros(3), np.empty(n, np.uint8)
-    measure_rows(CostRows(X, y, weight, weight, 0.0), slope, 0.0, np.empty(n), np.empty(n), np.zeros(4))
-    dual = DualProblem(X, y, -weight, weight, np.zeros(n), weight, 0.0)
-    descend(dual, DualState(np.zeros(n), slope, np.zeros(2)), rows, np.inf, kept)
-    echo("kernel SVMs")
-    _warm_kernel_svms()
-    echo("mixtures of experts")
-    _warm_mixtures()
+    seconds = 0.0
+    if n_jobs == 1:
+        for name in STEPS:
+            echo(name)
+            seconds += _run_step(name)
+    else:
+        context = multiprocessing.get_context("spawn")  # a forked child would inherit locks of the compiler
+        with ProcessPoolExecutor(n_jobs, mp_context=context) as pool:
+            for name, taken in zip(STEPS, pool.map(_run_step, STEPS), strict=True):
+                echo(name)
+                seconds += taken
     remove_stale_caches()
+    return seconds
+
+
+def _run_step(name: str) -> float:
+    began = time.process_time()
+    COMPILATION_NOTICE.withhold()  # the notice is for compilations that were not requested
+    STEPS[name](_Toy.make())
     return time.process_time() - began
 
 
-def _warm_stumps(matrices: Iterable[BinnedMatrix], X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+def _warm_trees(toy: _Toy) -> None:
+    X, y, weight, limits = toy.X, toy.y, toy.weight, _limits()
+    trees = [grow(toy.exact, value_response(y, weight, name), limits) for name in ("squared_error", "absolute_error")]
+    grow(toy.exact, class_response((y > 0).astype(np.int64), 2, weight, "gini"), limits)
+    grow(toy.binned, value_response(y, weight, "squared_error"), limits)
+    grow(toy.exact, value_response(y, weight, "squared_error"), limits._replace(max_features=2))
+    for table in (X, X.astype(np.float32)):
+        apply_tree(trees[0], table)
+    apply_tree(grow(toy.category, value_response(y, weight, "squared_error"), limits), toy.codes)
+
+
+def _limits() -> Limits:
+    return free_limits(3, True)._replace(max_depth=6)
+
+
+def _warm_forests(toy: _Toy) -> None:
+    X, y, weight = toy.X, toy.y, toy.weight
+    trees = [grow(toy.exact, value_response(y, weight, "squared_error"), _limits())]
+    rows = np.arange(y.size)
+    for table in (X, X.astype(np.float32), X[:1]):
+        add_predictions(pack_forest(trees), table, np.zeros((len(table), 1)), None)
+    for table in (X, X.astype(np.float32)):
+        forest = OobForest(trees, pack_forest(trees), [rows[: y.size // 3]], table, y, weight, 0)
+        oob_permutation(forest, [[0]])
+        node_permutation(forest, [[0]], None)
+
+
+def _warm_pruning(toy: _Toy) -> None:
+    X, y, weight = toy.X, toy.y, toy.weight
+    tree = grow(toy.exact, value_response(y, weight, "squared_error"), _limits())
+    rows = np.arange(y.size)
+    cross_validate(
+        pruning_path(tree), X, y, weight, [(rows, rows)], lambda _: tree, lambda t: t.value[:, 0].copy(),
+        "squared_error",
+    )  # fmt: skip
+
+
+def _warm_stumps(toy: _Toy) -> None:
+    X, y = toy.X, toy.y
     n = y.size
     labels, weight = np.where(y > 0, np.int8(1), np.int8(-1)), np.full(n, 1.0 / n)
-    for matrix in matrices:
+    for matrix in (toy.exact, toy.binned):
         search = StumpSearch(matrix, None)
         stump = search.find(labels, weight)
         _, sums = search.divide(stump, labels, weight)
@@ -115,7 +156,12 @@ def _warm_stumps(matrices: Iterable[BinnedMatrix], X: NDArray[np.float64], y: ND
         tally_votes(1.0, predictions, labels, weight, np.zeros(n), np.empty(2))
 
 
-def _warm_gradient_boosting(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+def _warm_gradient_boosting(toy: _Toy) -> None:
+    _boost(toy.binned, toy.X, toy.y)
+    _boost(BinMapper(16).fit_transform(toy.codes, None, np.ones(3, bool)), toy.codes, toy.y)
+
+
+def _boost(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
     """One tree for each of three classes, on weighted rows, a part of them left out."""
     n = y.size
     labels, weight = np.digitize(y, [-1.0, 1.0]), np.full(n, 2.0)
@@ -143,7 +189,7 @@ def _warm_gradient_boosting(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDA
         add_scores(PackedSum(stack.trees()), table[:1], np.zeros((1, 3)), None)
 
 
-def _warm_mixtures() -> None:
+def _warm_mixtures(_: _Toy) -> None:
     score, y, weight = np.zeros((2, 4)), np.zeros(4, np.int64), np.ones(4)
     scratch, a, b = np.empty((2, mixtures.BLOCK)), np.empty((2, 4)), np.empty((2, 4))
     mixtures.log_softmax(score, scratch)
@@ -154,7 +200,15 @@ def _warm_mixtures() -> None:
     mixtures.weigh_rows(np.ones((4, 3)), score, 0, 4, np.empty((4, 2, 3)))
 
 
-def _warm_kernel_svms() -> None:
+def _warm_linear_svms(toy: _Toy) -> None:
+    X, y, weight = toy.X, toy.y, toy.weight
+    slope, kept = np.zeros(3), np.empty(y.size, np.uint8)
+    measure_rows(CostRows(X, y, weight, weight, 0.0), slope, 0.0, np.empty(y.size), np.empty(y.size), np.zeros(4))
+    dual = DualProblem(X, y, -weight, weight, np.zeros(y.size), weight, 0.0)
+    descend(dual, DualState(np.zeros(y.size), slope, np.zeros(2)), np.arange(y.size), np.inf, kept)
+
+
+def _warm_kernel_svms(_: _Toy) -> None:
     """Blocks of Gram matrices and SMO, in both precisions."""
     places, y = np.arange(4), np.array([1.0, -1.0, 1.0, -1.0])
     for dtype in (np.float32, np.float64):
@@ -174,3 +228,24 @@ def _warm_kernel_svms() -> None:
     smo.check_kkt(np.zeros(4), variables, np.empty(4), np.empty(4), np.empty(4))
     buckets, counts = np.empty(4, np.int32), np.empty(smo.N_BUCKETS, np.int32)
     smo.choose_extremes(np.zeros(4), np.zeros(4), np.float64(0.0), np.float64(1.0), 1, buckets, counts, places)
+
+
+def _warm_explanations(toy: _Toy) -> None:
+    X = toy.X[:8]
+    tree = DecisionTreeRegressor(max_depth=2).fit(X, toy.y[:8])
+    shap_values(tree, X)
+    shap_interaction_values(tree, X)
+
+
+STEPS: dict[str, Callable[[_Toy], None]] = {
+    "trees": _warm_trees,
+    "gradient boosting": _warm_gradient_boosting,
+    "kernel SVMs": _warm_kernel_svms,
+    "forests": _warm_forests,
+    "boosting of stumps": _warm_stumps,
+    "mixtures of experts": _warm_mixtures,
+    "pruning": _warm_pruning,
+    "linear SVMs": _warm_linear_svms,
+    "explanations": _warm_explanations,
+}
+"""Those that take the longest first, so that parallel processes end together."""

@@ -24,7 +24,6 @@ the rest of phi.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -402,15 +401,3 @@ def _run(explain: Callable[[slice], None], plan: _Plan, n: int, cells: int, n_jo
     size = -(-size // WIDTH) * WIDTH if size > WIDTH else size
     blocks: Sequence[tuple[slice]] = [(slice(i, min(i + size, n)),) for i in range(0, n, size)]
     run(explain, blocks, n_threads(n_jobs, n * plan.work // 4))
-
-
-def compile_kernels() -> float:
-    """Run the kernels once on a small tree; return the CPU seconds."""
-    from committee.trees.decision_tree import DecisionTreeRegressor
-
-    began = time.process_time()
-    X = np.arange(8.0).reshape(4, 2)
-    tree = DecisionTreeRegressor(max_depth=2).fit(X, X[:, 0])
-    shap_values(tree, X)
-    shap_interaction_values(tree, X)
-    return time.process_time() - began

@@ -211,17 +211,19 @@ def javascript() -> str:
     from altair import SCHEMA_VERSION
 
     wanted = ".".join(SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    cached = cache_directory() / f"vega-lite-{wanted}-vl-convert-{version('vl-convert-python')}.js"
-    with suppress(OSError, ValueError):
-        digest, _, bundle = cached.read_text(encoding="utf-8").partition("\n")
-        if bundle and digest == _hash(bundle):
-            return bundle
+    name = f"vega-lite-{wanted}-vl-convert-{version('vl-convert-python')}.js"
+    directory = cache_directory()
+    if directory is not None:
+        with suppress(OSError, ValueError):
+            digest, _, bundle = (directory / name).read_text(encoding="utf-8").partition("\n")
+            if bundle and digest == _hash(bundle):
+                return bundle
     code = vl_convert.javascript_bundle(vl_version=wanted)  # pyright: ignore[reportCallIssue] (its stub is wrong)
     # a function, since its global names would clash with those of the page
     bundle = "(function(){" + code.replace("</script", "<\\/script") + "\n})();"
-    with suppress(OSError):
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        write_text(cached, f"{_hash(bundle)}\n{bundle}")
+    if directory is not None:
+        with suppress(OSError):
+            write_text(directory / name, f"{_hash(bundle)}\n{bundle}")
     return bundle
 
 

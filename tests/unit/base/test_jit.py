@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple, cast
 
+import numba
 import pytest
 
 from committee.base import jit, kernel_cache
@@ -46,11 +48,10 @@ def test_machine_code_is_kept_between_processes(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
 @pytest.mark.parametrize("damage", ["cut", "empty", "flip", "noise"])
-def test_a_damaged_cache_is_repaired_in_silence(tmp_path, suffix, damage):
+def test_a_damaged_cache_is_repaired_in_silence(tmp_path, damage):
     expected, _, _ = run_kernel(tmp_path)
-    (path,) = tmp_path.glob(f"*/*{suffix}")
+    (path,) = tmp_path.glob("*/*.kernel")
     content = bytearray(path.read_bytes())
     if damage == "flip":
         content[len(content) * 2 // 3] ^= 0xFF
@@ -71,52 +72,171 @@ def test_the_cache_is_named_by_the_sources_that_kernels_compile_in(source, monke
     names = set()
     for text in ("x = 1", "x = 2"):
         path.write_text(text)
-        kernel_cache.source_hash.cache_clear()
-        names.add(kernel_cache.source_hash())
-    kernel_cache.source_hash.cache_clear()
+        kernel_cache.hash_sources.cache_clear()
+        names.add(kernel_cache.directory_name())
+    kernel_cache.hash_sources.cache_clear()
     assert len(names) == 2
 
 
-def test_a_read_only_install_falls_back_to_other_places(monkeypatch, tmp_path):
-    blocked = tmp_path / "file"
-    blocked.write_text("")  # no directory can be made below a file, even by root
-    monkeypatch.delenv("COMMITTEE_CACHE_DIR", raising=False)
-    monkeypatch.setattr(kernel_cache, "PACKAGE", blocked)
-    monkeypatch.setattr(kernel_cache, "source_hash", lambda: "hash")
-    for home, parent in ((tmp_path / "home", tmp_path / "home" / "committee"), (blocked, None)):
-        monkeypatch.setenv("XDG_CACHE_HOME", str(home))
-        kernel_cache.cache_directory.cache_clear()
-        directory = kernel_cache.cache_directory()
-        assert directory.is_dir()
-        if parent is not None:
-            assert directory.parent == parent
-        assert directory.stat().st_mode & 0o077 == 0
+@pytest.mark.parametrize(("name", "value"), [("BOUNDSCHECK", 1), ("CPU_NAME", "x86-64-v2"), ("CPU_FEATURES", "")])
+def test_the_cache_is_named_by_the_flags_of_the_compiler(name, value, monkeypatch):
+    usual = kernel_cache.directory_name()
+    monkeypatch.setattr(numba.config, name, value)
+    assert kernel_cache.directory_name() != usual
+
+
+@pytest.fixture
+def fresh_cache_directory():
+    kernel_cache.cache_directory.cache_clear()
+    yield
     kernel_cache.cache_directory.cache_clear()
 
 
-def run_with_cache(cache: Path, temporary: Path) -> str:
+@pytest.mark.usefixtures("fresh_cache_directory")
+@pytest.mark.parametrize(
+    ("system", "variable", "below"),
+    [("linux", "XDG_CACHE_HOME", ""), ("linux", "HOME", ".cache"), ("darwin", "HOME", "Library/Caches"),
+     ("win32", "LOCALAPPDATA", ""), ("win32", "HOME", "AppData/Local")],
+)  # fmt: skip
+def test_kernels_are_stored_where_the_platform_keeps_caches(system, variable, below, monkeypatch, tmp_path):
+    for name in ("COMMITTEE_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.setattr(sys, "platform", system)
+    directory = kernel_cache.cache_directory()
+    assert directory is not None
+    assert directory.parent == tmp_path / below / "committee"
+    assert directory.is_dir()
+
+
+@pytest.mark.usefixtures("fresh_cache_directory")
+def test_nothing_is_stored_inside_the_package(monkeypatch, tmp_path):
+    monkeypatch.delenv("COMMITTEE_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    directory = kernel_cache.cache_directory()
+    assert directory is not None
+    assert kernel_cache.PACKAGE not in directory.parents
+
+
+@pytest.mark.usefixtures("fresh_cache_directory")
+@pytest.mark.parametrize("home", ["a file", "nothing"])
+def test_without_a_place_for_it_there_is_no_cache(home, monkeypatch, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")  # no directory can be made below a file, even by root
+    for name in ("COMMITTEE_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if home == "nothing":
+        monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home directory")))
+    monkeypatch.setenv("HOME", str(blocked))
+    assert kernel_cache.cache_directory() is None
+    assert kernel_cache.remove_stale_caches() == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no permission bits on this platform")
+@pytest.mark.usefixtures("fresh_cache_directory")
+def test_a_directory_that_others_can_write_is_not_used(monkeypatch, tmp_path):
+    monkeypatch.setenv("COMMITTEE_CACHE_DIR", str(tmp_path))
+    directory = tmp_path / kernel_cache.directory_name()
+    directory.mkdir()
+    for mode, is_used in ((0o755, True), (0o777, False), (0o757, False), (0o555, True)):
+        directory.chmod(mode)
+        kernel_cache.cache_directory.cache_clear()
+        assert (kernel_cache.cache_directory() is not None) is is_used, oct(mode)
+
+
+class Status(NamedTuple):
+    st_mode: int
+    st_uid: int
+    st_gid: int
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no permission bits on this platform")
+@pytest.mark.parametrize(
+    ("mode", "owner", "group", "expected"),
+    [(0o755, 1000, 1000, True), (0o775, 1000, 1000, True), (0o775, 1000, 100, False), (0o755, 1001, 1001, False),
+     (0o755, 0, 0, True), (0o775, 0, 0, True), (0o757, 1000, 1000, False)],
+)  # fmt: skip
+def test_only_this_user_the_superuser_and_a_private_group_are_trusted(mode, owner, group, expected, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(kernel_cache, "PACKAGE", fake_path(Status(0o755, 1000, 1000)))
+    assert kernel_cache.only_trusted_can_write(fake_path(Status(mode, owner, group))) is expected
+
+
+def fake_path(status: Status) -> Path:
+    class FakePath:
+        def stat(self) -> Status:
+            return status
+
+    return cast(Path, FakePath())
+
+
+def test_where_permissions_have_no_bits_the_directories_of_the_user_are_trusted(monkeypatch, tmp_path):
+    monkeypatch.delattr(os, "geteuid", raising=False)  # Windows
+    tmp_path.chmod(0o777)
+    assert kernel_cache.only_trusted_can_write(tmp_path)
+
+
+def run_with_cache(cache: Path, before: str = "") -> str:
     """What a process that needs two specialisations of a kernel prints to stderr."""
-    code = RUN + "\ndraw_order(np.uint64(7), np.empty(5, np.int32))"
-    environment = {**os.environ, "COMMITTEE_CACHE_DIR": str(cache), "TMPDIR": str(temporary)}
+    code = before + RUN + "\ndraw_order(np.uint64(7), np.empty(5, np.int32))"
+    environment = {**os.environ, "COMMITTEE_CACHE_DIR": str(cache)}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     return run.stderr
 
 
 @pytest.mark.slow
 def test_compilation_is_announced_once_and_only_when_it_happens(tmp_path):
-    first = run_with_cache(tmp_path / "cache", tmp_path)
+    first = run_with_cache(tmp_path / "cache")
     assert first.count("compiling its kernels") == 1
     assert str(tmp_path / "cache") in first
     assert "committee warmup" in first
-    assert run_with_cache(tmp_path / "cache", tmp_path) == ""
+    assert run_with_cache(tmp_path / "cache") == ""
 
 
-def test_without_a_writable_cache_the_advice_is_another_and_nothing_stays_behind(tmp_path):
-    blocked, temporary = tmp_path / "file", tmp_path / "tmp"
-    blocked.write_text("")  # no directory can be made below a file, even by root
-    temporary.mkdir()
-    assert "set COMMITTEE_CACHE_DIR" in run_with_cache(blocked, temporary)
-    assert list(temporary.iterdir()) == []
+def test_without_a_writable_cache_the_advice_is_another_and_the_kernels_run(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    said = run_with_cache(blocked)
+    assert said.count("COMMITTEE_CACHE_DIR") == said.count("compiling its kernels") == 1
+
+
+FULL_DISK = """
+import errno, os
+from pathlib import Path
+def full(self, content):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))
+Path.write_bytes = full
+"""
+
+
+@pytest.mark.slow
+def test_a_full_disk_loses_the_cache_and_nothing_else(tmp_path):
+    said = run_with_cache(tmp_path, FULL_DISK)
+    assert said.count("No space left on device") == said.count("cannot store its compiled kernels") == 1
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.slow
+def test_a_read_only_cache_is_read(tmp_path):
+    expected, _, _ = run_kernel(tmp_path)
+    (directory,) = tmp_path.iterdir()
+    directory.chmod(0o555)
+    assert run_kernel(tmp_path) == (expected, 1, 0)
+
+
+READ_ONLY = """
+import errno, os
+from committee.base import _kernel_compiler
+def refuse(path):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+_kernel_compiler.atomic_write = refuse
+"""
+
+
+@pytest.mark.slow
+def test_kernels_missing_from_a_read_only_cache_are_compiled_in_every_process(tmp_path):
+    said = run_with_cache(tmp_path, READ_ONLY)
+    assert said.count("Read-only file system") == said.count("cannot store its compiled kernels") == 1
 
 
 def test_a_part_cannot_be_called_from_python():
@@ -176,7 +296,11 @@ print(jit.own_compiler is None, *order, *codes[0])
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["numba.core.codegen JITCodeLibrary", "numba.core.caching _CacheLocator", "numba.core.typed_passes NativeLowering"],
+    [
+        "numba.core.codegen JITCodeLibrary",
+        "numba.core.compiler CompileResult._rebuild",
+        "numba.core.typed_passes NativeLowering",
+    ],
 )
 def test_kernels_are_compiled_the_plain_way_where_numba_lacks_a_private_name(name, tmp_path):
     module, _, attribute = name.rpartition(" ")
@@ -187,4 +311,4 @@ def test_kernels_are_compiled_the_plain_way_where_numba_lacks_a_private_name(nam
     assert is_plain == "True"
     assert values[:5] == run_kernel(tmp_path / "own")[0]
     assert values[5:] == ["0", "1", "3"]
-    assert any(tmp_path.rglob("*.nbi"))
+    assert any(tmp_path.rglob("*.nbi"))  # numba's own
