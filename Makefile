@@ -22,7 +22,7 @@ MAKE_VENV := $(PYTHON) -m venv $(VENV)
 # pip reads dependency groups since 25.1; a venv of uv's has no pip.
 READY := ($(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip) \
 	&& $(BIN)/python -m pip install --quiet 'pip>=25.1'
-INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 BUILD_WHEEL := $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 endif
 

@@ -26,6 +26,7 @@ from committee.base.shipped_kernels import shipped_kernels
 MISFIT = (pickle.UnpicklingError, EOFError, ValueError, LookupError, AttributeError, ImportError, TypeError)
 
 
+# Looked up here: where one is missing, this module cannot be imported, and kernels are compiled without it.
 _TAKE_APART, _PUT_TOGETHER = CompileResult._reduce, CompileResult._rebuild
 
 
@@ -45,7 +46,6 @@ class KernelCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for argument types, None if it has to be compiled."""
-        target_context.refresh()
         triple, *cpu = target_context.codegen().magic_tuple()
         shipped = shipped_kernels()
         if shipped.level is not None:
@@ -69,7 +69,8 @@ class KernelCache:
             with atomic_write(directory / name) as draft:
                 draft.write_bytes(_reduce(data))
         except OSError as error:
-            announce_lost(error)
+            if not (directory / name).is_file():  # Windows replaces no file that another process is reading
+                announce_lost(error)
 
     def _file_name(self, sig: Any, triple: str, cpu: str, features: str) -> str:
         function = self._function

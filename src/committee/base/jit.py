@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 from collections.abc import Callable, Generator
 from typing import Any
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.event import Listener, register
 
 from committee.base.interrupts import signals_held
@@ -35,6 +37,13 @@ class _CompilationTimer(Listener):
 
 
 register("numba:compile", _CompilationTimer())
+
+if hasattr(os, "register_at_fork"):  # a process forked while another thread compiles would wait for it for ever
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
 
 _njit: Any = numba.njit
 _OPTIONS = {"nogil": True, "error_model": "numpy"}

@@ -6,9 +6,11 @@ are written to stdout, messages to stderr.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -176,7 +178,15 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        for stream in (sys.stdout, sys.stderr):  # consoles of Windows lack most characters; results are in UTF-8
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
+        return super().main(*args, **kwargs)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="committee")
 def main() -> None:
     """Ensemble learning on tables.
