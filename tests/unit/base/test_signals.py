@@ -117,4 +117,4 @@ def test_an_interrupted_compilation_is_heard_and_can_be_done_again(what: str, tm
     )  # fmt: skip
     assert done.stdout.split() == ["heard", "True"], done.stderr
     assert "Exception ignored" not in done.stderr
-    assert done.stderr.splitlines()[0] == "Stopping after the compilation of a kernel."
+    assert "Stopping after the compilation of a kernel." in done.stderr.splitlines()
