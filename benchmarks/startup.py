@@ -1,4 +1,4 @@
-"""What a fresh process pays: imports, the command's help, the first fit with and without compiled kernels."""
+"""What a fresh process pays: imports, the command's help, first fits with and without compiled kernels; sizes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
-from benchmarks.harness import Benchmark, Call, Goal, no_quality
+from benchmarks.harness import Benchmark, Call, Goal, Memory, Setup, Skip, no_quality
 from benchmarks.tables import Scale
 
+ROOT = Path(__file__).parents[1]
 IMPORTS = {
     "committee": "import committee",
     "committee estimator": "from committee import DecisionTreeClassifier",
@@ -20,16 +24,55 @@ IMPORTS = {
 }
 FIRST_FIT = """
 import numpy as np
-from {library} import DecisionTreeClassifier
+from {module} import {name}
 X = np.random.default_rng(0).normal(size=(1000, 10))
-DecisionTreeClassifier(random_state=0).fit(X, X[:, 0] > X[:, 1]).predict(X)
+{name}().fit(X, X[:, 0] > X[:, 1]).predict(X)
 """
 COMMAND = "from committee.cli import main; main([{argument!r}])"
 
 
+class Family(NamedTuple):
+    """One of our classes at its default parameters, what its first fit may take, and its peers (module and name)."""
+
+    name: str
+    shipped: float
+    """Seconds with the kernels of the wheel."""
+    peers: dict[str, tuple[str, str]]
+
+
+FAMILIES = {
+    "tree": Family("DecisionTreeClassifier", 2.2, {"sklearn": ("sklearn.tree", "DecisionTreeClassifier")}),
+    "forest": Family("RandomForestClassifier", 2.5, {"sklearn": ("sklearn.ensemble", "RandomForestClassifier")}),
+    "extra-trees": Family("ExtraTreesClassifier", 2.5, {"sklearn": ("sklearn.ensemble", "ExtraTreesClassifier")}),
+    "bagging": Family("BaggingClassifier", 2.5, {"sklearn": ("sklearn.ensemble", "BaggingClassifier")}),
+    "adaboost": Family("AdaBoostClassifier", 2.5, {"sklearn": ("sklearn.ensemble", "AdaBoostClassifier")}),
+    "gradient-boosting": Family(
+        "GradientBoostingClassifier",
+        2.5,
+        {
+            "sklearn": ("sklearn.ensemble", "HistGradientBoostingClassifier"),
+            "lightgbm": ("lightgbm", "LGBMClassifier"),
+            "xgboost": ("xgboost", "XGBClassifier"),
+        },
+    ),
+    "svm": Family("SVC", 2.5, {"sklearn": ("sklearn.svm", "SVC")}),
+    "linear-svm": Family("LinearSVC", 2.5, {"sklearn": ("sklearn.svm", "LinearSVC")}),
+    "mixture": Family("MixtureOfExpertsClassifier", 2.5, {"sklearn": ("sklearn.neural_network", "MLPClassifier")}),
+}
+SIZES = {
+    "committee": ("committee",),
+    "committee with numba": ("committee", "numba", "llvmlite"),
+    "scikit-learn": ("scikit-learn",),
+    "lightgbm": ("lightgbm",),
+    "xgboost": ("xgboost",),
+    "catboost": ("catboost",),
+}
+
+
 def benchmarks(scale: Scale) -> list[Benchmark]:
     """Processes are as they are: `scale` changes nothing."""
-    return [_imports(), _help(), _first_fit(), _warmup()]
+    first_fits = [_first_fit(label, family) for label, family in FAMILIES.items()]
+    return [_imports(), _help(), *first_fits, _warmup(), _wheel_size(), _install_size()]
 
 
 def _imports() -> Benchmark:
@@ -39,7 +82,10 @@ def _imports() -> Benchmark:
         contenders={name: partial(_process, program) for name, program in IMPORTS.items()},
         quality=no_quality,
         clock="process",
-        goals=tuple(Goal(name, 0.3, "sklearn", "difference") for name in ("committee", "committee estimator")),
+        goals=(
+            Goal("committee", 0.3, "sklearn", "difference"),
+            Goal("committee estimator", 0.25, "sklearn estimator", "difference"),
+        ),
     )
 
 
@@ -53,19 +99,24 @@ def _help() -> Benchmark:
     )
 
 
-def _first_fit() -> Benchmark:
-    ours, theirs = FIRST_FIT.format(library="committee"), FIRST_FIT.format(library="sklearn.tree")
+def _first_fit(label: str, family: Family) -> Benchmark:
+    ours = FIRST_FIT.format(module="committee", name=family.name)
+    contenders: dict[str, Setup] = {
+        "committee cold": partial(_cold_process, ours),
+        "committee warm": partial(_warm_process, ours),
+        "committee wheel": partial(_shipped_process, ours),
+    }
+    for name, (module, peer) in family.peers.items():
+        contenders[name] = partial(_process, FIRST_FIT.format(module=module, name=peer))
     return Benchmark(
-        name="startup/first-fit",
-        task="CPU seconds of a process that imports, fits 1000 x 10 and predicts; cold: no kernel is compiled",
-        contenders={
-            "committee cold": partial(_cold_process, ours),
-            "committee warm": partial(_warm_process, ours),
-            "sklearn": partial(_process, theirs),
-        },
+        name=f"startup/first-fit-{label}",
+        task=f"CPU seconds of a process that imports {family.name}, fits 1000 x 10 and predicts; cold: no kernel is "
+        "compiled; warm: all are in the user's cache; wheel: all come with the package, the user's cache is empty",
+        contenders=contenders,
         quality=no_quality,
         clock="process",
-        covers=("DecisionTreeClassifier",),
+        goals=(Goal("committee wheel", family.shipped, kind="seconds"),),
+        covers=(family.name,),
     )
 
 
@@ -80,7 +131,30 @@ def _warmup() -> Benchmark:
         },
         quality=no_quality,
         clock="process",
-        goals=(Goal("committee cold", 60.0, kind="seconds"),),  # the compile budget of all families
+        goals=(Goal("committee cold", 35.0, kind="seconds"),),  # the compile budget of all families
+    )
+
+
+def _wheel_size() -> Benchmark:
+    return Benchmark(
+        name="startup/wheel-size",
+        task="size of the wheel file; pure: without kernels, platform: with those for one level and version of Python",
+        contenders={
+            "committee pure": lambda: lambda: _megabytes([next(_built().glob("pure/*.whl"))]),
+            "committee platform": lambda: lambda: _megabytes([next(_built().glob("platform/*.whl"))]),
+        },
+        quality=no_quality,
+        clock="memory",
+    )
+
+
+def _install_size() -> Benchmark:
+    return Benchmark(
+        name="startup/install-size",
+        task="size of the installed files; ours are those of the platform wheel, compiled .pyc files aside",
+        contenders={name: partial(_installed, names) for name, names in SIZES.items()},
+        quality=no_quality,
+        clock="memory",
     )
 
 
@@ -91,24 +165,81 @@ def _process(program: str) -> Call:
 def _cold_process(program: str) -> Call:
     def call() -> None:
         with TemporaryDirectory() as empty:
-            _run(program, empty)
+            _run(program, COMMITTEE_CACHE_DIR=empty)
 
     return call
 
 
 def _warm_process(program: str) -> Callable[[], None]:
-    cache = TemporaryDirectory()
-    _run(program, cache.name)
+    filled = TemporaryDirectory()
+    _run(program, COMMITTEE_CACHE_DIR=filled.name)
 
     def call() -> None:
-        _run(program, cache.name)
+        _run(program, COMMITTEE_CACHE_DIR=filled.name)
 
     return call
 
 
-def _run(program: str, cache: str | None = None) -> None:
-    """Run `program` in a fresh interpreter, with its compiled kernels in `cache`."""
-    environment = os.environ if cache is None else {**os.environ, "COMMITTEE_CACHE_DIR": cache}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+def _shipped_process(program: str) -> Call:
+    """With the package of the platform wheel in place of the checkout, and an empty cache of the user."""
+    package = _built() / "installed"
+
+    def call() -> None:
+        with TemporaryDirectory() as empty:
+            _run(program, COMMITTEE_CACHE_DIR=empty, PYTHONPATH=str(package))
+
+    return call
+
+
+def _run(program: str, **environment: str) -> None:
+    """Run `program` in a fresh interpreter."""
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True
+    )
     if done.returncode:
         raise RuntimeError(f"the process failed: {done.stderr.strip()}")
+
+
+@cache
+def _temporary() -> TemporaryDirectory[str]:
+    return TemporaryDirectory()
+
+
+@cache
+def _built() -> Path:
+    """A directory with the pure wheel, the platform wheel and the latter installed; removed when the process ends."""
+    directory = Path(_temporary().name)
+    pip = [sys.executable, "-m", "pip", "--quiet"]
+    wheel = [*pip, "wheel", "--no-deps", "--wheel-dir"]
+    kernels = str(directory / "kernels")
+    subprocess.run([sys.executable, ROOT / "tools/compile_kernels.py", kernels], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*wheel, directory / "pure", ROOT], check=True)
+    subprocess.run([*wheel, directory / "platform", ROOT], check=True, env={**os.environ, "COMMITTEE_KERNELS": kernels})
+    (built,) = directory.glob("platform/*.whl")
+    subprocess.run([*pip, "install", "--no-deps", "--target", directory / "installed", built], check=True)
+    return directory
+
+
+def _installed(names: tuple[str, ...]) -> Call:
+    """Megabytes of the files that the packages of these names brought along."""
+
+    def call() -> Memory:
+        paths: list[Path] = []
+        for name in names:
+            if name == "committee":
+                paths += [path for path in (_built() / "installed").rglob("*") if path.is_file()]
+            else:
+                paths += [Path(str(file.locate())) for file in files(name) or ()]
+        return _megabytes([path for path in paths if path.suffix != ".pyc" and path.is_file()])
+
+    try:
+        for name in names:
+            files(name)
+    except PackageNotFoundError as error:
+        raise Skip(f"{error.name} is not installed") from error
+    return call
+
+
+def _megabytes(paths: list[Path]) -> Memory:
+    size = sum(path.stat().st_size for path in paths) / 1e6
+    return Memory(size, size)

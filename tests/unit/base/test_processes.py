@@ -161,6 +161,7 @@ import os
 for name in ("register_at_fork", "fork", "forkpty", "geteuid", "getuid", "getegid", "sched_getaffinity", "sched_yield"):
     if hasattr(os, name):
         delattr(os, name)
+os.process_cpu_count = os.cpu_count  # of Python 3.13, which is made of sched_getaffinity where there is one
 from pathlib import Path
 read_text = Path.read_text
 def without_proc(self, *arguments, **options):
