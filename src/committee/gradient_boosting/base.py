@@ -59,6 +59,7 @@ from committee.gradient_boosting.validation import (
     naming_round,
     start_scores,
 )
+from committee.kernels.trees.histogram_tree import FEW_CATEGORIES
 from committee.losses.loss import NO_WEIGHTS, Loss
 from committee.losses.minimizers import best_shift
 from committee.losses.regression import at_scores
@@ -126,7 +127,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         positive,
         one_of("auto"),
         default="auto",
-        doc='Factor of every tree; "auto" grows with the number of rows, from 0.05 for 1,000 to 0.1 for 10,000.',
+        doc='Factor of every tree (ten times this, at most 1, for cells of two categorical columns); "auto" grows with the number of rows, from 0.05 for 1,000 to 0.1 for 10,000.',
     )
     n_estimators: int | Literal["auto"] = param(
         at_least(1),
@@ -366,7 +367,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         train = rows
         if kind == "fraction":
             train, given = self._hold_out(rows)
-        crossed = self._boost(train, given, n_rounds, given is not None and self.early_stopping is not False)
+        crossed = self._boost(train, given, n_rounds, has_cells=bool(kind))
         validated = rows.take(np.empty(0, np.int64)) if given is None else given
         score = self._raw_table(validated.X)
         self._calibrate(validated, score)
@@ -377,7 +378,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         result = self._cross_validate(folds, n_rounds)
         self.cv_curve_ = np.array([record.validation_loss for record in result.records])
         if self._refits():
-            self._boost(rows, None, result.n_rounds, True)
+            self._boost(rows, None, result.n_rounds, has_cells=True)
         else:
             self._keep_mean(result)
         if self.n_estimators_ == result.n_rounds:
@@ -415,12 +416,15 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         chooses_rounds = bool(kind) and self.n_estimators == "auto"
         rate = automatic_rate(n, len(self._losses) if chooses_rounds and self._is_multinomial else 1)
         self.learning_rate_ = rate if self.learning_rate == "auto" else float(self.learning_rate)
-        for name, value in automatic(chooses_rounds)._asdict().items():
+        for name, value in automatic(chooses_rounds, self._has_many_categories())._asdict().items():
             given = getattr(self, name)
             setattr(self, f"{name}_", value if given == "auto" else given)
         if self.n_estimators == "auto":
             return MAX_ROUNDS if kind else DEFAULT_ROUNDS
         return int(self.n_estimators)
+
+    def _has_many_categories(self) -> bool:
+        return any(known is not None and known.n_codes > FEW_CATEGORIES for known in self.columns_.categories)
 
     def _cell_leaves(self) -> int:
         """Maximum number of leaves of the trees of cell rounds."""
@@ -488,13 +492,16 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
 
     def _fold(self, rows: Division, seeds: list[int]) -> Fold:
         train = rows.train
-        problem, plan, base = self._problem(train, True)
+        problem, plan, base = self._problem(train, has_cells=True)
         stack = TreeStack(problem.matrix, self._max_nodes(plan, train.n_counted), None, len(problem.losses))
         rounds = gradient_boosting(problem, plan, start_scores(base, train), seeds, stack)
         return Fold(ValidationLoss(rows.test, problem, base, plan.dropout > 0.0), rounds, base, stack)
 
     def _problem(self, rows: Rows, has_cells: bool) -> tuple[Problem, Plan, Floats]:
-        """The binned table with its targets, the settings with or without cell rounds, and the first scores."""
+        """The binned table with its targets, the settings, and the first scores.
+
+        Cell rounds are only made if the number of rounds is automatic, too.
+        """
         n_features = rows.X.shape[1]
         matrix = BinMapper(self.max_bins).fit_transform(
             rows.X, rows.weight if rows.weight.size else None, self.columns_.is_categorical, self.n_jobs
@@ -523,7 +530,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
             category_rows=CATEGORY_ROWS,
             category_penalty=CATEGORY_PENALTY,
             second_order=bool(self.second_order),
-            cell_leaves=self._cell_leaves() if has_cells else 0,
+            cell_leaves=self._cell_leaves() if has_cells and self.n_estimators == "auto" else 0,
         )
         fractions = float(self.subsample), float(self.colsample_bytree), float(self.dropout)
         return problem, Plan(tree, self.learning_rate_, *fractions, self.n_jobs), base

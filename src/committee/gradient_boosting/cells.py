@@ -2,18 +2,20 @@
 
 A tree searches one column at a time. If origin and destination of a route act together, or each airport has its own
 slope along the hour, no single split has a gain, so trees find such effects late and by chance. In a cell round the
-effects of all cells (level a of one column, level b of another; numbers in a few groups) are estimated at once, as
-random effects at the current gradients: with G and H the sums over a cell,
+effects of all cells (a level of one column and a level of another; numbers in a few groups) are estimated together, as
+random effects at the current gradients. With G and H the sums over a cell,
 
-    effect = G / (H + noise / variance)
+    effect = G / (H + noise / variance),    noise = sum of g^2 / sum of h over all rows
 
-is their best linear prediction. The variance of the effects comes from products of different rows of the same cell,
+is their best linear prediction. The variance of the effects comes from the products of different rows of a cell,
 
-    variance = sum over cells of (G^2 - sum of g^2) / H  /  sum over cells of (H^2 - sum of h^2) / H
+    variance = sum over cells of (G^2 - sum of g^2) / H  /  sum over cells of (H^2 - sum of h^2) / H,
 
-whose numerator has mean zero if there are none, so that no cell is fitted to noise. A tree of the ordinary kind is then
-fitted to the effects instead of the gradients, on these two columns. Once the effects are fitted their estimated
-variance is near zero, and the round grows an ordinary tree.
+whose numerator has mean zero if there are no effects, whatever the variances of the rows. A pair of columns is used
+only if it is well above its standard error. (The noise contains the effects of the cells, so estimates are shrunk a
+little more than necessary; without them the losses were slightly larger.) Then an ordinary tree is fitted to the
+effects in place of the gradients, on these two columns. Once the effects are fitted, nothing is left to estimate, and
+the round fits an ordinary tree to the gradients.
 
 Robinson, That BLUP is a good thing: the estimation of random effects, Statistical Science 1991.
 """
@@ -30,6 +32,7 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.gradient_boosting.trees import TreeGrower, TreePlan, is_many, rounded
 from committee.kernels.boosting import cells
+from committee.losses.loss import NO_WEIGHTS
 from committee.records.binned import BinnedMatrix
 from committee.records.growth import Constraints
 
@@ -43,17 +46,21 @@ CELL_LEAVES = 32
 """Maximum number of leaves of the tree of a cell round, if `max_leaf_nodes` is not given."""
 
 CELL_FACTOR = 10.0
-"""Learning rate of cell rounds relative to that of others, at most 1: the estimates are shrunk already."""
+"""Learning rate of cell rounds of two categorical columns relative to others, at most 1: the estimates are shrunk.
+
+Beside a numeric column the learning rate is the ordinary one, as effects are not the same within a group of its values.
+"""
 
 N_GROUPS = 4
 """Number of groups of the values of a numeric column, of about the same number of rows."""
 
 
 class Effects(NamedTuple):
-    """The columns of the cells, and the effect of the cell of every row."""
+    """The columns of the cells, the effect of the cell of every row, and how large a step is taken."""
 
     features: NDArray[np.int64]
     effect: Floats
+    factor: float  # of the learning rate
 
 
 def is_cell_round(t: int) -> bool:
@@ -83,10 +90,12 @@ class CellGrower:
         matrix = grower.matrix._replace(tiles=grower.histograms.tiles)
         self.plan = cell_plan(grower.plan)
         self.grower = TreeGrower(matrix, constraints, self.plan, weight, n_jobs, counts)
-        self.levels, self.n_levels = zip(*(levels_of(matrix, f) for f in range(matrix.n_features)), strict=True)
         self.pairs = pairs_of_columns(matrix)
+        self.is_categorical = matrix.is_categorical
         self.weight = weight
-        self.repeats = (counts if counts.size else weight) if grower.has_repeats else np.empty(0)
+        self.repeats = (counts if counts.size else weight) if grower.has_repeats else NO_WEIGHTS
+        each = (levels_of(matrix, f, self.repeats) for f in range(matrix.n_features))
+        self.levels, self.n_levels = zip(*each, strict=True)
         self.moments = np.empty((matrix.n_rows, 5))
 
     def estimate(self, g: Floats, h: Floats, features: NDArray[np.int64] | None, seed: int) -> Effects | None:
@@ -108,7 +117,8 @@ class CellGrower:
         for a, b in pairs:
             decrease, effect = self._shrunk_effects(a, b, noise, least)
             if decrease > best:
-                best, result = decrease, Effects(np.unique([a, b]), effect)
+                factor = CELL_FACTOR if self.is_categorical[[a, b]].all() else 1.0
+                best, result = decrease, Effects(np.unique([a, b]), effect, factor)
         return result
 
     def _draw_pairs(self, features: NDArray[np.int64] | None, seed: int) -> list[tuple[int, int]]:
@@ -146,12 +156,12 @@ class CellGrower:
         return cells.shrink_cells(self.levels[a], second, n_second, ratio, sums, effect), effect
 
 
-def levels_of(matrix: BinnedMatrix, f: int) -> tuple[NDArray[np.uint8], int]:
+def levels_of(matrix: BinnedMatrix, f: int, repeats: Floats) -> tuple[NDArray[np.uint8], int]:
     """The levels of a column and their number: categories, or groups of numbers; missing values are the last level."""
     codes, n_codes = matrix.codes[f], int(matrix.n_bins[f])
     if matrix.is_categorical[f]:
         return np.minimum(codes, n_codes).astype(np.uint8), n_codes + 1
-    count = np.bincount(codes, minlength=n_codes + 1)[:n_codes]
+    count = np.bincount(codes, repeats if repeats.size else None, n_codes + 1)[:n_codes]
     middle = (np.cumsum(count) - 0.5 * count) / max(count.sum(), 1)
     group = np.append(np.minimum(middle * N_GROUPS, N_GROUPS - 1), N_GROUPS).astype(np.uint8)
     return group[codes], N_GROUPS + 1

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads
-from committee.gradient_boosting.cells import CELL_FACTOR, CellGrower, is_cell_round
+from committee.gradient_boosting.cells import CellGrower, is_cell_round
 from committee.gradient_boosting.dart import Dropout, Rescaled
 from committee.gradient_boosting.trees import (
     GrownTree,
@@ -238,7 +238,7 @@ def _fit_cells(
     size_g = float(np.abs(g * problem.weight if problem.weight.size else g).sum())
     grower.prepare(g, h, size_g, derivatives.sizes[k][1], loss.has_unit_hessian)
     tree = _grow(grower, sample, k, found.features, nodes, value)
-    rate = min(CELL_FACTOR * work.plan.learning_rate, 1.0)
+    rate = min(found.factor * work.plan.learning_rate, 1.0)
     newton_values(tree, loss, g, h, problem.weight, cells.plan, rate)
     if problem.is_multinomial:
         np.clip(tree.value, -MAX_STEP, MAX_STEP, out=tree.value)
