@@ -127,7 +127,8 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         positive,
         one_of("auto"),
         default="auto",
-        doc='Factor of every tree (ten times this, at most 1, for cells of two categorical columns); "auto" grows with the number of rows, from 0.05 for 1,000 to 0.1 for 10,000.',
+        doc='Factor of every tree (ten times this, at most 1, for cells of two categorical columns); "auto" grows with '
+        "the number of rows, from 0.05 for 1,000 to 0.1 for 10,000.",
     )
     n_estimators: int | Literal["auto"] = param(
         at_least(1),

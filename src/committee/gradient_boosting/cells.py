@@ -51,7 +51,7 @@ CELL_FACTOR = 10.0
 Beside a numeric column the learning rate is the ordinary one, as effects are not the same within a group of its values.
 """
 
-N_GROUPS = 4
+N_GROUPS = 8
 """Number of groups of the values of a numeric column, of about the same number of rows."""
 
 
