@@ -10,8 +10,8 @@ effects, their numbers of levels and their seeds. Cell rounds and their constant
 strong-10k on, and on airline-delay and german-credit. The tables with small noise (smooth) were added to these after a
 first look at the reporting part, where diamonds had become worse; the constants were then chosen again. So diamonds,
 and the reporting part to that extent, took part in the choice. Of the public sets, airline-delay (its training file)
-belongs to the choosing part because earlier rules were chosen on it; autos-symboling has the columns of imports-85 with another
-target; adult, titanic and others of the reporting part took part in the choice of the general defaults (see
+belongs to the choosing part because earlier rules were chosen on it; autos-symboling has the columns of imports-85 with
+another target; adult, titanic and others of the reporting part took part in the choice of the general defaults (see
 gradient_boosting_quality.py), not in that of the rule for categories.
 """
 
