@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.gradient_boosting.trees import TreeGrower, TreePlan, is_many, rounded
+from committee.gradient_boosting.trees import TreeGrower, TreePlan, rounded
 from committee.kernels.boosting import cells
 from committee.losses.loss import NO_WEIGHTS
 from committee.records.binned import BinnedMatrix
@@ -38,6 +38,9 @@ from committee.records.growth import Constraints
 
 FIRST_CELL_ROUND, CELL_PERIOD = 10, 5
 """Cell rounds are every fifth one after the first ten, which fit the effects of single columns."""
+
+MANY_LEVELS = 16
+"""A column of more categories than this forms cells; splits divide fewer ones well enough, at half of the time."""
 
 MAX_SEARCHED = 16
 """Maximum number of pairs of columns that a cell round considers, drawn at random."""
@@ -61,6 +64,11 @@ class Effects(NamedTuple):
     features: NDArray[np.int64]
     effect: Floats
     factor: float  # of the learning rate
+
+
+def forms_cells(matrix: BinnedMatrix) -> NDArray[np.bool_]:
+    """Which columns have more than MANY_LEVELS categories."""
+    return matrix.is_categorical & (matrix.n_bins > MANY_LEVELS)
 
 
 def is_cell_round(t: int) -> bool:
@@ -169,6 +177,6 @@ def levels_of(matrix: BinnedMatrix, f: int, repeats: Floats) -> tuple[NDArray[np
 
 def pairs_of_columns(matrix: BinnedMatrix) -> list[tuple[int, int]]:
     """All pairs with a column of many categories, which also forms a pair with itself: its own levels."""
-    many = is_many(matrix)
+    many = forms_cells(matrix)
     alone = [(int(f), int(f)) for f in np.flatnonzero(many)]
     return alone + [(a, b) for a, b in combinations(range(matrix.n_features), 2) if many[a] or many[b]]

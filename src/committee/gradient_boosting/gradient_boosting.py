@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads
-from committee.gradient_boosting.cells import CellGrower, is_cell_round
+from committee.gradient_boosting.cells import CellGrower, forms_cells, is_cell_round
 from committee.gradient_boosting.dart import Dropout, Rescaled
 from committee.gradient_boosting.trees import (
     GrownTree,
@@ -36,7 +36,6 @@ from committee.gradient_boosting.trees import (
     TreePlan,
     TreeStack,
     all_rows,
-    is_many,
     newton_values,
     quantile_values,
 )
@@ -106,7 +105,7 @@ class Workspace(NamedTuple):
         derivatives = Derivatives(problem.losses, problem.y, problem.weight, problem.is_multinomial)
         grower = TreeGrower(problem.matrix, problem.constraints, plan.tree, problem.weight, plan.n_jobs, problem.counts)
         cells, n = None, problem.y.size
-        if plan.tree.cell_leaves > 1 and plan.dropout == 0.0 and np.any(is_many(problem.matrix)):
+        if plan.tree.cell_leaves > 1 and plan.dropout == 0.0 and np.any(forms_cells(problem.matrix)):
             cells = CellGrower(grower, problem.constraints, problem.weight, problem.counts, plan.n_jobs)
         return cls(problem, plan, derivatives, grower, cells, stack, all_rows(n), n_threads(plan.n_jobs, n * 8))
 

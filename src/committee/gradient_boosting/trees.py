@@ -100,7 +100,7 @@ class TreeGrower:
         self.amounts = np.empty(n, np.int64)
         self.ones = np.ones(n)
         self.noise_weight: Floats | None = None  # of g^2 in the variance of a sum of g
-        if plan.category_penalty > 0.0 and np.any(is_many(matrix)):
+        if plan.category_penalty > 0.0 and has_many_categories(matrix):
             self.noise_weight = weight * weight / (repeats if self.has_repeats else 1.0) if weight.size else self.ones
         self.rules = self._rules(bool(np.any(constraints.monotone)), most)
         names = ("g_unit", "h_unit", "min_gain", "unit_weights", "min_weight_leaf", "category_noise")
@@ -164,9 +164,9 @@ def place_rows(tiles: NDArray[np.uint8], nodes: NDArray[np.void], records: NDArr
     return leaf
 
 
-def is_many(matrix: BinnedMatrix) -> NDArray[np.bool_]:
-    """Which columns have more than FEW_CATEGORIES categories."""
-    return matrix.is_categorical & (matrix.n_bins > FEW_CATEGORIES)
+def has_many_categories(matrix: BinnedMatrix) -> bool:
+    """Whether a column has more than FEW_CATEGORIES categories."""
+    return bool(np.any(matrix.is_categorical & (matrix.n_bins > FEW_CATEGORIES)))
 
 
 def rounded(number: float) -> float:
