@@ -17,6 +17,7 @@ from committee.explain.node_permutation import node_permutation
 from committee.explain.oob_forest import OobForest
 from committee.explain.oob_permutation import oob_permutation
 from committee.explain.shap import shap_interaction_values, shap_values
+from committee.gradient_boosting.cells import CellGrower
 from committee.gradient_boosting.trees import (
     GrownTree,
     TreeGrower,
@@ -165,13 +166,15 @@ def _boost(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDArray[np.float64])
     """One tree for each of three classes, on weighted rows, a part of them left out."""
     n = y.size
     labels, weight = np.digitize(y, [-1.0, 1.0]), np.full(n, 2.0)
-    plan = TreePlan(3, 4, 2, 1e-3, 0.0, 0.0, 1.0, 3, 10.0, 10.0, 0.7, True)
-    grower = TreeGrower(matrix, Constraints.none(3), plan, weight)
+    plan = TreePlan(3, 4, 2, 1e-3, 0.0, 0.0, 1.0, 3, 10.0, 10.0, 0.7, True, 3)
+    constraints = Constraints.none(3)
+    grower = TreeGrower(matrix, constraints, plan, weight)
     stack = TreeStack(matrix, 5)
     EXPONENTIAL.value(y)
     Derivatives((REGRESSION_LOSSES["squared_error"],), y, weight, False).update(np.zeros((1, n)))
     derivatives = Derivatives((LOG_LOSS,) * 3, labels, weight, True)
     derivatives.update(np.zeros((3, n)))
+    CellGrower(grower, constraints, weight, weight, None).estimate(derivatives.g[0], derivatives.h[0], None, 0)
     for k in range(3):
         grower.prepare(derivatives.g[k], derivatives.h[k], *derivatives.sizes[k], False)
         nodes, value, weights = stack.room()

@@ -74,7 +74,7 @@ class Patience:
         self.n_iter_no_change, self.tol, self.tol_of = n_iter_no_change, tol, tol_of
         self.measure, self.is_active, self.stretch = measure, is_active, stretch
         self.best, self.best_round, self.min_gain = np.inf, 0, tol
-        self.last_round, self.wait_until, self.reason = 0, 0, ""
+        self.last_round, self.reason = 0, ""
 
     def check(self, record: Any) -> str:
         """The reason to stop after this round; empty to continue."""
@@ -86,14 +86,10 @@ class Patience:
         if is_first or error < limit:
             self.best, self.best_round = error, self.last_round
         has_waited = self.last_round - self.best_round >= self.n_iter_no_change
-        if self.is_active and has_waited and self.last_round >= max(self.stretch * self.best_round, self.wait_until):
+        if self.is_active and has_waited and self.last_round >= self.stretch * self.best_round:
             what = self.measure.replace("_", " ")
             self.reason = f"the {what} has not improved for {self.n_iter_no_change} rounds"
         return self.reason
-
-    def wait(self, n_rounds: int) -> None:
-        """Allow `n_rounds` more rounds to improve."""
-        self.wait_until, self.reason = self.last_round + n_rounds, ""
 
     def n_kept(self, n_run: int) -> int:
         """Number of rounds to keep of `n_run`."""

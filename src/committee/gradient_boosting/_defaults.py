@@ -22,7 +22,16 @@ CHOSEN = Automatic(15, 10, 1.0, 0.5)
 """For a number of rounds chosen by validation: small trees on random features, for the mean of several models."""
 
 
-def automatic(chooses_rounds: bool) -> Automatic:
+LEAVES_BESIDE_CELLS = 8
+"""Number of leaves where validation chooses the number of rounds and a column has many categories.
+
+Cell rounds (cells.py) fit effects of pairs of columns, so the other trees may be smaller.
+"""
+
+
+def automatic(chooses_rounds: bool, has_many_categories: bool = False) -> Automatic:
+    if chooses_rounds and has_many_categories:
+        return CHOSEN._replace(max_leaf_nodes=LEAVES_BESIDE_CELLS)
     return CHOSEN if chooses_rounds else PLAIN
 
 

@@ -43,7 +43,8 @@ from committee.ensemble.stopping import Patience
 from committee.ensemble.warm_start import check_n_estimators, check_same_data, data_fingerprint
 from committee.gradient_boosting._defaults import automatic, automatic_rate
 from committee.gradient_boosting._stopping import BoostingStopping
-from committee.gradient_boosting.gradient_boosting import BoostingRound, Plan, Problem, Run
+from committee.gradient_boosting.cells import CELL_LEAVES, cell_plan
+from committee.gradient_boosting.gradient_boosting import BoostingRound, Plan, Problem, gradient_boosting
 from committee.gradient_boosting.trees import TreePlan, TreeStack, max_leaves
 from committee.gradient_boosting.validation import (
     CrossedScores,
@@ -58,6 +59,7 @@ from committee.gradient_boosting.validation import (
     naming_round,
     start_scores,
 )
+from committee.kernels.trees.histogram_tree import FEW_CATEGORIES
 from committee.losses.loss import NO_WEIGHTS, Loss
 from committee.losses.minimizers import best_shift
 from committee.losses.regression import at_scores
@@ -125,7 +127,8 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         positive,
         one_of("auto"),
         default="auto",
-        doc='Factor of every tree; "auto" grows with the number of rows, from 0.05 for 1,000 to 0.1 for 10,000.',
+        doc='Factor of every tree (ten times this, at most 1, for cells of two categorical columns); "auto" grows with '
+        "the number of rows, from 0.05 for 1,000 to 0.1 for 10,000.",
     )
     n_estimators: int | Literal["auto"] = param(
         at_least(1),
@@ -365,7 +368,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         train = rows
         if kind == "fraction":
             train, given = self._hold_out(rows)
-        crossed = self._boost(train, given, n_rounds)
+        crossed = self._boost(train, given, n_rounds, has_cells=bool(kind))
         validated = rows.take(np.empty(0, np.int64)) if given is None else given
         score = self._raw_table(validated.X)
         self._calibrate(validated, score)
@@ -376,7 +379,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         result = self._cross_validate(folds, n_rounds)
         self.cv_curve_ = np.array([record.validation_loss for record in result.records])
         if self._refits():
-            self._boost(rows, None, result.n_rounds)
+            self._boost(rows, None, result.n_rounds, has_cells=True)
         else:
             self._keep_mean(result)
         if self.n_estimators_ == result.n_rounds:
@@ -414,12 +417,19 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         chooses_rounds = bool(kind) and self.n_estimators == "auto"
         rate = automatic_rate(n, len(self._losses) if chooses_rounds and self._is_multinomial else 1)
         self.learning_rate_ = rate if self.learning_rate == "auto" else float(self.learning_rate)
-        for name, value in automatic(chooses_rounds)._asdict().items():
+        for name, value in automatic(chooses_rounds, self._has_many_categories())._asdict().items():
             given = getattr(self, name)
             setattr(self, f"{name}_", value if given == "auto" else given)
         if self.n_estimators == "auto":
             return MAX_ROUNDS if kind else DEFAULT_ROUNDS
         return int(self.n_estimators)
+
+    def _has_many_categories(self) -> bool:
+        return any(known is not None and known.n_codes > FEW_CATEGORIES for known in self.columns_.categories)
+
+    def _cell_leaves(self) -> int:
+        """Maximum number of leaves of the trees of cell rounds."""
+        return CELL_LEAVES if self.max_leaf_nodes in ("auto", None) else min(CELL_LEAVES, int(self.max_leaf_nodes))
 
     def _hold_out(self, rows: Rows) -> Division:
         to_split = self._rows_to_split(rows)
@@ -449,7 +459,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         weight = np.array([float(rows.test.weight.sum() or len(rows.test.y)) for rows in folds])
         weight /= weight.sum()
         patience = self._patience(True, 1.0 if self._refits() else MEAN_ROUNDS)
-        stopping = self._stopping(patience, [run.run for run in runs], () if self._refits() else self.callbacks)
+        stopping = self._stopping(patience, () if self._refits() else self.callbacks, len(runs))
         records: list[Record] = []
         reason = ""
         held_out = np.empty((len(self._losses), 0))
@@ -483,13 +493,16 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
 
     def _fold(self, rows: Division, seeds: list[int]) -> Fold:
         train = rows.train
-        problem, plan, base = self._problem(train)
+        problem, plan, base = self._problem(train, has_cells=True)
         stack = TreeStack(problem.matrix, self._max_nodes(plan, train.n_counted), None, len(problem.losses))
-        run = Run(problem, plan, start_scores(base, train), seeds, stack)
-        return Fold(ValidationLoss(rows.test, problem, base, plan.dropout > 0.0), run, base, stack)
+        rounds = gradient_boosting(problem, plan, start_scores(base, train), seeds, stack)
+        return Fold(ValidationLoss(rows.test, problem, base, plan.dropout > 0.0), rounds, base, stack)
 
-    def _problem(self, rows: Rows) -> tuple[Problem, Plan, Floats]:
-        """The binned table with its targets, the settings, and the first scores."""
+    def _problem(self, rows: Rows, has_cells: bool) -> tuple[Problem, Plan, Floats]:
+        """The binned table with its targets, the settings, and the first scores.
+
+        Cell rounds are only made if the number of rounds is automatic, too.
+        """
         n_features = rows.X.shape[1]
         matrix = BinMapper(self.max_bins).fit_transform(
             rows.X, rows.weight if rows.weight.size else None, self.columns_.is_categorical, self.n_jobs
@@ -518,12 +531,14 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
             category_rows=CATEGORY_ROWS,
             category_penalty=CATEGORY_PENALTY,
             second_order=bool(self.second_order),
+            cell_leaves=self._cell_leaves() if has_cells and self.n_estimators == "auto" else 0,
         )
         fractions = float(self.subsample), float(self.colsample_bytree), float(self.dropout)
         return problem, Plan(tree, self.learning_rate_, *fractions, self.n_jobs), base
 
     def _max_nodes(self, plan: Plan, n: int) -> int:
-        return 2 * max_leaves(plan.tree, n) - 1
+        most = max_leaves(plan.tree, n)
+        return 2 * max(most, max_leaves(cell_plan(plan.tree), n) if plan.tree.cell_leaves else most) - 1
 
     def _seeds(self, n_done: int, n_wanted: int, fold: int = 0) -> list[int]:
         """Seeds of rounds n_done:n_wanted; the folds have different ones, so that their errors are less correlated."""
@@ -531,9 +546,12 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         seeds = np.random.SeedSequence(entropy).generate_state(n_wanted + 1, np.uint64)[n_done + 1 :]
         return [int(seed >> np.uint64(1)) for seed in seeds]
 
-    def _boost(self, rows: Rows, validated: Rows | None, n_rounds: int) -> Floats | None:
-        """Run the rounds; return `crossed` scores of validation rows, see `CrossValidated`, in halves."""
-        problem, plan, base = self._problem(rows)
+    def _boost(self, rows: Rows, validated: Rows | None, n_rounds: int, has_cells: bool) -> Floats | None:
+        """Run the rounds, with cell rounds if validation chooses their number.
+
+        Return `crossed` scores of validation rows, see `CrossValidated`, in halves.
+        """
+        problem, plan, base = self._problem(rows, has_cells)
         past = self._past(rows, base)
         check_n_estimators(n_rounds, len(past.records))
         self.baseline_ = base
@@ -548,8 +566,8 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
                 add_scores(PackedSum(past.trees), validated.X, done, self.n_jobs)
                 validation.score += done.T
         seeds = self._seeds(len(past.records), n_rounds)
-        run = Run(problem, plan, past.score, seeds, stack)
-        self._collect(run, past, validation, stack, n_rounds, is_active)
+        steps = gradient_boosting(problem, plan, past.score, seeds, stack)
+        self._collect(steps, past, validation, stack, n_rounds, is_active)
         return None if validation is None or validation.halves is None else validation.halves.score
 
     def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
@@ -565,7 +583,13 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         return self._state._replace(score=self._state.score.copy())
 
     def _collect(
-        self, run: Run, past: State, validation: ValidationLoss | None, stack: TreeStack, n_rounds: int, is_active: bool
+        self,
+        steps: Iterator[BoostingRound],
+        past: State,
+        validation: ValidationLoss | None,
+        stack: TreeStack,
+        n_rounds: int,
+        is_active: bool,
     ) -> None:
         kept = KeptRecords(records=past.records)
         patience = self._patience(is_active)
@@ -573,7 +597,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         def rounds() -> Iterator[BoostingRound]:
             for number in range(len(past.records) + 1, n_rounds + 1):
                 with naming_round(number):
-                    done = run.next_round()
+                    done = next(steps)
                 yield done
 
         def measure(done: BoostingRound) -> Record:
@@ -589,23 +613,18 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
             kept,
             rounds(),
             measure,
-            self._stopping(patience, [run], self.callbacks),
+            self._stopping(patience, self.callbacks),
             n_rounds=n_rounds - len(past.records),
             status=lambda record: f"training loss {record.train_loss:.4g}",
         )
         self._keep(past, kept.records, stack, patience, reason or ALL_ROUNDS)
 
     def _stopping(
-        self, patience: Patience, runs: Sequence[Run], callbacks: Sequence[Callback] | None
+        self, patience: Patience, callbacks: Sequence[Callback] | None, n_models: int = 1
     ) -> BoostingStopping:
-        """With refit or warm starts, all rounds keep the penalty on categories: they run in the same way again."""
         is_sampled = self.subsample < 1.0 or self.colsample_bytree < 1.0 or self.max_features_ < 1.0
-        return BoostingStopping(
-            patience,
-            min_leaves=0 if is_sampled else len(runs) * len(self._losses) + 1,
-            callbacks=callbacks or (),
-            runs=() if self._refits() else runs,
-        )
+        min_leaves = 0 if is_sampled else n_models * len(self._losses) + 1
+        return BoostingStopping(patience, min_leaves=min_leaves, callbacks=callbacks or ())
 
     def _check_finite(self, record: Record) -> None:
         if not math.isfinite(record.train_loss):

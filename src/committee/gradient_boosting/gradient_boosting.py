@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads
+from committee.gradient_boosting.cells import CellGrower, forms_cells, is_cell_round
 from committee.gradient_boosting.dart import Dropout, Rescaled
 from committee.gradient_boosting.trees import (
     GrownTree,
@@ -35,7 +36,6 @@ from committee.gradient_boosting.trees import (
     TreePlan,
     TreeStack,
     all_rows,
-    has_many_categories,
     newton_values,
     quantile_values,
 )
@@ -95,6 +95,7 @@ class Workspace(NamedTuple):
     plan: Plan
     derivatives: Derivatives
     grower: TreeGrower
+    cells: CellGrower | None  # None: no cell rounds
     stack: TreeStack
     rows: NDArray[np.uint32]
     threads: int
@@ -103,8 +104,10 @@ class Workspace(NamedTuple):
     def of(cls, problem: Problem, plan: Plan, stack: TreeStack) -> Workspace:
         derivatives = Derivatives(problem.losses, problem.y, problem.weight, problem.is_multinomial)
         grower = TreeGrower(problem.matrix, problem.constraints, plan.tree, problem.weight, plan.n_jobs, problem.counts)
-        n = problem.y.size
-        return cls(problem, plan, derivatives, grower, stack, all_rows(n), n_threads(plan.n_jobs, n * 8))
+        cells, n = None, problem.y.size
+        if plan.tree.cell_leaves > 1 and plan.dropout == 0.0 and np.any(forms_cells(problem.matrix)):
+            cells = CellGrower(grower, problem.constraints, problem.weight, problem.counts, plan.n_jobs)
+        return cls(problem, plan, derivatives, grower, cells, stack, all_rows(n), n_threads(plan.n_jobs, n * 8))
 
 
 class Sample(NamedTuple):
@@ -138,33 +141,6 @@ def gradient_boosting(
         loss, n_damped = differentiate_damped(work, trees, score, loss)
         train_loss = loss if recorded is None else recorded.update(score, work.threads)
         yield BoostingRound(trees, train_loss, n_halved + n_damped, rescaled)
-
-
-class Run:
-    """Rounds of gradient boosting, one at a time; settings of the trees may change between two rounds."""
-
-    def __init__(self, problem: Problem, plan: Plan, score: Floats, seeds: Sequence[int], stack: TreeStack) -> None:
-        """`score` is updated in place."""
-        self.problem, self.plan, self.score, self.seeds, self.stack = problem, plan, score, seeds, stack
-        self.n_done = 0
-        self.rounds = gradient_boosting(problem, plan, score, seeds, stack)
-
-    def next_round(self) -> BoostingRound:
-        done = next(self.rounds)
-        self.n_done += 1
-        return done
-
-    def frees_categories(self) -> bool:
-        """Continue without the penalty on splits of many categories; False if that changes nothing.
-
-        It changes something for two or more such columns, whose interactions have no gain in a single column.
-        """
-        plan = self.plan
-        if plan.tree.category_penalty == 0.0 or plan.dropout > 0.0 or not has_many_categories(self.problem.matrix, 2):
-            return False
-        self.plan = plan._replace(tree=plan.tree._replace(category_penalty=0.0))
-        self.rounds = gradient_boosting(self.problem, self.plan, self.score, self.seeds[self.n_done :], self.stack)
-        return True
 
 
 # --- the parts of a round ---------------------------------------------------------------------------------------------
@@ -217,20 +193,24 @@ def _draw(rng: np.random.Generator, n: int, fraction: float) -> NDArray[np.int64
 def fit_trees(work: Workspace, sample: Sample, score: Floats) -> tuple[tuple[GrownTree, ...], int]:
     """Fit a tree for every output and append it to the stack; return them and the number of shortened steps."""
     trees: list[GrownTree] = []
-    n_halved, weight = 0, work.problem.weight
-    for k in range(len(work.problem.losses)):
+    n_halved, weight, n_outputs = 0, work.problem.weight, len(work.problem.losses)
+    has_cells = work.cells is not None and is_cell_round(work.stack.n_trees // n_outputs)
+    for k in range(n_outputs):
         nodes, value, weight_out = work.stack.room()
-        tree = _grow(work, k, sample, nodes, value)
-        n_halved += _optimize_leaves(work, k, tree, score[k])
+        result = _fit_cells(work, k, sample, nodes, value, score[k]) if has_cells else None
+        tree, n = result or _fit_tree(work, k, sample, nodes, value, score[k])
         if weight.size:
             leaves.sum_leaf_weights(tree.nodes, tree.nodes.size, tree.rows, weight, weight_out)
         work.stack.keep(tree.nodes.size, k)
         trees.append(tree)
+        n_halved += n
     return tuple(trees), n_halved
 
 
-def _grow(work: Workspace, k: int, sample: Sample, nodes: NDArray[np.void], value: Floats) -> GrownTree:
-    """Grow a tree for the derivatives of output k into the given arrays."""
+def _fit_tree(
+    work: Workspace, k: int, sample: Sample, nodes: NDArray[np.void], value: Floats, score: Floats
+) -> tuple[GrownTree, int]:
+    """Fit a tree to the derivatives of output k into the given arrays; return the number of shortened steps too."""
     derivatives, grower = work.derivatives, work.grower
     size_g, size_h = derivatives.sizes[k]
     is_first_order = not work.plan.tree.second_order or not size_h > 0.0
@@ -238,9 +218,45 @@ def _grow(work: Workspace, k: int, sample: Sample, nodes: NDArray[np.void], valu
     size_h = grower.total_weight if is_first_order else size_h
     has_unit_hessian = derivatives.losses[k].has_unit_hessian or is_first_order
     grower.prepare(derivatives.g[k], h, size_g, size_h, has_unit_hessian)
+    tree = _grow(grower, sample, k, sample.features, nodes, value)
+    return tree, _optimize_leaves(work, k, tree, score)
+
+
+def _fit_cells(
+    work: Workspace, k: int, sample: Sample, nodes: NDArray[np.void], value: Floats, score: Floats
+) -> tuple[GrownTree, int] | None:
+    """As `_fit_tree`, for a tree of a cell round; None if no cells have an effect or leaves are not Newton steps."""
+    problem, derivatives, cells = work.problem, work.derivatives, work.cells
+    loss, h = derivatives.losses[k], derivatives.h[k]
+    if cells is None or loss.leaf != "newton":
+        return None
+    found = cells.estimate(derivatives.g[k], h, sample.features, sample.seed + k)
+    if found is None:
+        return None
+    g, grower = found.effect * h, cells.grower
+    size_g = float(np.abs(g * problem.weight if problem.weight.size else g).sum())
+    grower.prepare(g, h, size_g, derivatives.sizes[k][1], loss.has_unit_hessian)
+    tree = _grow(grower, sample, k, found.features, nodes, value)
+    rate = min(found.factor * work.plan.learning_rate, 1.0)
+    newton_values(tree, loss, g, h, problem.weight, cells.plan, rate)
+    if problem.is_multinomial:
+        np.clip(tree.value, -MAX_STEP, MAX_STEP, out=tree.value)
+        return tree, 0
+    return tree, _halve_tree(tree, loss, problem, score)
+
+
+def _grow(
+    grower: TreeGrower,
+    sample: Sample,
+    k: int,
+    features: NDArray[np.int64] | None,
+    nodes: NDArray[np.void],
+    value: Floats,
+) -> GrownTree:
+    """Grow a tree of output k on the derivatives that the grower has, on some features or all."""
     nodes["key"][0] = sample.seed + k
     rows = sample.rows.copy()
-    n_nodes = grower.grow(rows, nodes, sample.features)
+    n_nodes = grower.grow(rows, nodes, features)
     return GrownTree(nodes[:n_nodes], rows, value[:n_nodes])
 
 

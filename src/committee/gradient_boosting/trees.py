@@ -49,6 +49,7 @@ class TreePlan(NamedTuple):
     category_rows: float
     category_penalty: float  # in units of the gain expected by chance from the order of the categories
     second_order: bool
+    cell_leaves: int = 0  # maximum number of leaves of the trees of cell rounds (cells.py); 0 for no such rounds
 
 
 def number_of_rows(n: int, weight: Floats) -> int:
@@ -163,9 +164,9 @@ def place_rows(tiles: NDArray[np.uint8], nodes: NDArray[np.void], records: NDArr
     return leaf
 
 
-def has_many_categories(matrix: BinnedMatrix, n_columns: int = 1) -> bool:
-    """Whether at least `n_columns` columns have more than FEW_CATEGORIES categories."""
-    return int(np.count_nonzero(matrix.is_categorical & (matrix.n_bins > FEW_CATEGORIES))) >= n_columns
+def has_many_categories(matrix: BinnedMatrix) -> bool:
+    """Whether a column has more than FEW_CATEGORIES categories."""
+    return bool(np.any(matrix.is_categorical & (matrix.n_bins > FEW_CATEGORIES)))
 
 
 def rounded(number: float) -> float:
@@ -229,6 +230,10 @@ class TreeStack:
             self._open_chunk()
         t = len(self.sizes)
         return self.nodes[t], self.value[t], self.weight[t]
+
+    @property
+    def n_trees(self) -> int:
+        return sum(part.n_trees for part in self.parts) + len(self.sizes)
 
     def keep(self, n_nodes: int, output: int) -> None:
         """Append the tree that was written to `room`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.gradient_boosting.dart import Memory
-from committee.gradient_boosting.gradient_boosting import BoostingRound, Problem, Run
+from committee.gradient_boosting.gradient_boosting import BoostingRound, Problem
 from committee.gradient_boosting.trees import TreeStack, number_of_rows, place_rows
 from committee.losses.derivatives import Derivatives
 from committee.losses.loss import NO_WEIGHTS, LossError
@@ -172,14 +172,16 @@ def naming_round(t: int) -> Generator[None]:
 
 
 class Fold:
-    """One fold of cross-validation: a run on its training rows, validated on its test rows."""
+    """One fold of cross-validation: rounds on its training rows, validated on its test rows."""
 
-    def __init__(self, validation: ValidationLoss, run: Run, base: Floats, stack: TreeStack) -> None:
-        self.validation, self.run, self.base, self.stack = validation, run, base, stack
+    def __init__(
+        self, validation: ValidationLoss, rounds: Iterator[BoostingRound], base: Floats, stack: TreeStack
+    ) -> None:
+        self.validation, self.rounds, self.base, self.stack = validation, rounds, base, stack
 
     def next_record(self, t: int) -> Record:
         with naming_round(t):
-            done = self.run.next_round()
+            done = next(self.rounds)
             return Record.of(t, done, self.validation.update(done))
 
 

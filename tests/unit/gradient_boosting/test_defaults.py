@@ -45,6 +45,15 @@ def test_automatic_values_are_those_of_the_way_rounds_are_chosen(how: dict[str, 
     assert taken(GradientBoostingRegressor(random_state=0, **how).fit(X, y)) == values
 
 
+@pytest.mark.parametrize(("n_levels", "n_leaves"), [(4, 15), (5, 8)])
+def test_trees_are_smaller_beside_a_column_of_many_categories(n_levels: int, n_leaves: int) -> None:
+    X, y = data()
+    X[:, 3] = np.arange(y.size) % n_levels
+    model = GradientBoostingRegressor(random_state=0, categorical_features=[3]).fit(X, y)
+    assert taken(model) == CHOSEN._replace(max_leaf_nodes=n_leaves)
+    assert taken(model.set_params(n_estimators=10).fit(X, y)) == PLAIN
+
+
 def test_automatic_values_are_used() -> None:
     X, y = data()
     names = ("max_leaf_nodes", "min_samples_leaf", "l2_regularization", "max_features")

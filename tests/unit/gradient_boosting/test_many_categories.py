@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,6 @@ from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
-from committee.ensemble.stopping import Patience
-from committee.gradient_boosting import base as gradient_booster
 
 Floats = NDArray[np.float64]
 FIXED: dict[str, Any] = {"n_estimators": 40, "learning_rate": 0.1, "random_state": 0}
@@ -99,48 +96,6 @@ def test_pairs_that_act_together_are_found_though_neither_column_tells_anything(
     X = np.column_stack([a, b]).astype(np.float64)
     model = GradientBoostingRegressor(n_estimators=60, categorical_features=[0, 1], random_state=0)
     assert model.fit(X[:4_000], y[:4_000]).score(X[4_000:], y[4_000:]) > 0.4  # 0.5 is all there is
-
-
-def pairs_beside_numbers(n: int) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng(1)
-    a, b = rng.integers(0, 20, (2, n))
-    z = rng.normal(size=n)
-    return np.column_stack([a, b, z]).astype(np.float64), rng.normal(size=(20, 20))[a, b] + z + rng.normal(size=n)
-
-
-def test_rounds_without_the_penalty_follow_where_validation_likes_them(monkeypatch: pytest.MonkeyPatch):
-    X, y = pairs_beside_numbers(6_000)
-    settings: dict[str, Any] = {"random_state": 0, "categorical_features": [0, 1], "learning_rate": 0.2}
-    free = GradientBoostingRegressor(**settings).fit(X[:4_000], y[:4_000])
-    monkeypatch.setattr(gradient_booster.Run, "frees_categories", lambda self: False)
-    bound = GradientBoostingRegressor(**settings).fit(X[:4_000], y[:4_000])
-    assert len(free.cv_curve_) > len(bound.cv_curve_)
-    np.testing.assert_array_equal(free.cv_curve_[: len(bound.cv_curve_)], bound.cv_curve_)
-    assert free.cv_curve_.min() <= bound.cv_curve_.min()
-
-
-def test_one_column_of_many_categories_has_no_pairs_to_look_for(monkeypatch: pytest.MonkeyPatch):
-    X, y = noisy_levels(600, 40, 1)
-    settings: dict[str, Any] = {"random_state": 0, "categorical_features": [0]}
-    free = GradientBoostingClassifier(**settings).fit(X, y)
-    monkeypatch.setattr(gradient_booster.Run, "frees_categories", lambda self: False)
-    bound = GradientBoostingClassifier(**settings).fit(X, y)
-    np.testing.assert_array_equal(free.cv_curve_, bound.cv_curve_)
-
-
-def test_patience_waits_for_further_rounds():
-    patience = Patience(2, 0.0)
-
-    def stops(first: int, *losses: float) -> list[bool]:
-        records = [SimpleNamespace(round=t, validation_error=loss) for t, loss in enumerate(losses, first)]
-        return [bool(patience.check(record)) for record in records]
-
-    assert stops(1, 3.0, 2.0, 2.5, 2.5) == [False, False, False, True]
-    patience.wait(3)
-    assert stops(5, 2.5, 2.5, 2.5) == [False, False, True]
-    patience.wait(3)
-    assert stops(8, 1.0, 2.0, 2.0) == [False, False, True]
-    assert patience.best_round == 8
 
 
 def test_a_callback_ends_the_run_in_the_round_in_which_patience_ends():
