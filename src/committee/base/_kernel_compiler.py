@@ -14,7 +14,7 @@ import numba
 from llvmlite.binding import parse_assembly
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 
@@ -137,6 +137,21 @@ class _OpenFlags(Flags):
         return _SettledFlags(self)
 
 
+IDLE_PASSES = frozenset(
+    {
+        "with_lifting", "inline_closure_likes", "make_function_op_code_to_jit_function", "inline_inlinables",
+        "inline_overloads", "rewrite_semantic_constants", "dead_branch_prune", "find_literally", "literal_unroll",
+        "LiteralPropagation", "nopython_rewrites", "annotate_types", "dump_parfor_diagnostics",
+    }
+)  # fmt: skip
+"""Passes of numba for what no kernel contains (closures, `with`, expressions of whole arrays, literal types) or for
+printing: they would change nothing, but each visits every statement."""
+
+
+def _without_idle_passes(passes: PassManager) -> list[Any]:
+    return [(step, text) for step, text in passes.passes if step.name() not in IDLE_PASSES]
+
+
 class KernelCompiler(CompilerBase):
     """Numba's compiler for machine code without a Python fallback."""
 
@@ -145,7 +160,10 @@ class KernelCompiler(CompilerBase):
         self.state.flags = _OpenFlags(self.state.flags)
 
     def define_pipelines(self) -> list[Any]:
-        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = _without_idle_passes(passes)
+        passes.finalize()
+        return [passes]
 
 
 class _PartLibrary(JITCodeLibrary):
@@ -194,7 +212,8 @@ class PartCompiler(KernelCompiler):
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state, "part")
         passes.passes = [
-            (_PartLowering, text) if step is NativeLowering else (step, text) for step, text in passes.passes
+            (_PartLowering, text) if step is NativeLowering else (step, text)
+            for step, text in _without_idle_passes(passes)
         ]
         passes.finalize()
         return [passes]
