@@ -17,6 +17,7 @@ from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder,
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
+from numba.core.types import unliteral
 
 from committee.base.atomic_write import atomic_write
 from committee.base.kernel_cache import SUFFIX, announce_compilation, announce_lost, cache_directory
@@ -217,3 +218,18 @@ class PartCompiler(KernelCompiler):
         ]
         passes.finalize()
         return [passes]
+
+
+def without_literals(part: Any) -> Any:
+    """Make a part be compiled for the types of its arguments alone.
+
+    Numba would compile it once more for every constant that it is called with, also where a variable only begins as a
+    constant.
+    """
+    find_template = part.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        return find_template([unliteral(each) for each in args], kws)
+
+    part.get_call_template = get_call_template
+    return part

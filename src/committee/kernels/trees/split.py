@@ -19,38 +19,46 @@ from committee.kernels.trees.criteria import (
     score_cuts,
 )
 from committee.kernels.trees.ordering import CODE_BITS, POSITION, order_by_code
-from committee.kernels.trees.split_mae import search_absolute
 from committee.records.growth import CODE, LEFT_G, LEFT_H, LEFT_N
 
 FEW_CATEGORIES = 10
 """Number of categories up to which rare ones have their own rank too: such columns are mostly ordinal, and an order of
 few categories fits little noise."""
 
+UNCONSTRAINED = np.int64(0)
+"""No monotone constraint. Every caller passes int64: numba would compile the search again for another type."""
 
-@part
-def search_feature(f, n_codes, feature, node, rules, stat, ranked_target, work):
-    """Search feature f; the codes of the node's rows are in work.column[:node.n], n_codes means missing.
 
-    Categories are put in order first (Fisher) and then cut like numbers: by mean target, for which the best subset is
-    a prefix of the order; for K classes in K orders, by the fraction of each class. Rare categories have equal rank.
-    """
-    if feature.is_categorical == 0:
-        search_column(f, n_codes, feature.monotone, node, rules, stat, work)
-        return
-    for i in range(node.n):
-        work.spare_rows[i] = work.column[i]
-    has_classes = rules.criterion >= FIRST_CLASS_CRITERION and rules.criterion != ABSOLUTE
-    for k in range(rules.n_classes if has_classes else 1):
-        before = node.score
-        n_common, n_seen = order_categories(k, n_codes, has_classes, node, rules, stat, ranked_target, work)
-        search_column(f, n_common + np.int64(n_seen > n_common), 0, node, rules, stat, work)
-        if node.score > before:
-            write_set(node, node.code + 1 if node.code < n_common else n_seen, work.order, work.by_category)
+def with_categories(search_column):
+    """Make the search of a feature that may be categorical from the search of the cuts between codes."""
+
+    @part
+    def search_feature(f, n_codes, feature, node, rules, stat, ranked_target, work):
+        """Search feature f; the codes of the node's rows are in work.column[:node.n], n_codes means missing.
+
+        Categories are put in order first (Fisher) and then cut like numbers: by mean target, for which the best subset
+        is a prefix of the order; for K classes in K orders, by the fraction of each class. Rare categories have equal
+        rank.
+        """
+        if feature.is_categorical == 0:
+            search_column(f, n_codes, feature.monotone, node, rules, stat, work)
+            return
+        for i in range(node.n):
+            work.spare_rows[i] = work.column[i]
+        has_classes = rules.criterion >= FIRST_CLASS_CRITERION and rules.criterion != ABSOLUTE
+        for k in range(rules.n_classes if has_classes else 1):
+            before = node.score
+            n_common, n_seen = order_categories(k, n_codes, has_classes, node, rules, stat, ranked_target, work)
+            search_column(f, n_common + np.int64(n_seen > n_common), UNCONSTRAINED, node, rules, stat, work)
+            if node.score > before:
+                write_set(node, node.code + 1 if node.code < n_common else n_seen, work.order, work.by_category)
+
+    return search_feature
 
 
 @part
 def search_column(f, n_codes, monotone, node, rules, stat, work):
-    """Search the cuts between codes; the best one so far is kept in the node's record."""
+    """Search the cuts between codes under any criterion of sums; the best one so far is kept in the node's record."""
     before = node.score
     has_counts = rules.unit_weights or rules.min_samples_leaf == 1
     is_dense = n_codes < min(2 * node.n, work.histogram.shape[0]) and (node.n > 32 or n_codes <= 4)
@@ -60,9 +68,7 @@ def search_column(f, n_codes, monotone, node, rules, stat, work):
         search_cuts(f, n_codes, node.h, monotone, node, rules, work.cuts, work.gain)
     else:
         keys = work.keys[order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)]
-        if rules.criterion == ABSOLUTE:
-            search_absolute(f, n_codes, monotone, node, rules, stat, keys, work)
-        elif rules.criterion >= FIRST_CLASS_CRITERION:
+        if rules.criterion >= FIRST_CLASS_CRITERION:
             search_classes(f, n_codes, node, rules, stat, keys, work.by_class)
         else:
             n_cuts = cut_order(n_codes, node, stat, keys, work.cuts)
