@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Callable
+from copy import copy
+from functools import cache, partial
 from typing import Any
 
 import numba
@@ -15,9 +17,12 @@ from llvmlite.binding import parse_assembly
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.cpu import CPUContext
+from numba.core.datamodel import ArgPacker
+from numba.core.imputils import user_function
 from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
-from numba.core.types import unliteral
+from numba.core.types import NamedTuple, unliteral
 
 from committee.base.atomic_write import atomic_write
 from committee.base.kernel_cache import SUFFIX, announce_compilation, announce_lost, cache_directory
@@ -138,6 +143,48 @@ class _OpenFlags(Flags):
         return _SettledFlags(self)
 
 
+class _ByReference:
+    """The data model of a named tuple that is passed as a pointer to a copy.
+
+    Numba passes its members one by one, seven for each array: to take them apart and put them together at every call
+    would be a third of the code that LLVM has to read.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def get_argument_type(self) -> Any:
+        return self._model.get_value_type().as_pointer()
+
+    def as_argument(self, builder: Any, value: Any) -> Any:
+        with builder.goto_entry_block():
+            place = builder.alloca(value.type)
+        builder.store(value, place)
+        return place
+
+    def from_argument(self, builder: Any, place: Any) -> Any:
+        return builder.load(place)
+
+
+class _ArgumentModels:
+    """Numba's data models, for arguments."""
+
+    def __init__(self, models: Any) -> None:
+        self._models = models
+
+    def lookup(self, kind: Any) -> Any:
+        model = self._models.lookup(kind)
+        return _ByReference(model) if isinstance(kind, NamedTuple) else model
+
+
+@cache
+def _kernel_context(context: CPUContext) -> CPUContext:
+    """Numba's context, with another calling convention for the code compiled in it."""
+    own: Any = copy(context)
+    own.get_arg_packer = partial(ArgPacker, _ArgumentModels(context.data_model_manager))
+    return own
+
+
 IDLE_PASSES = frozenset(
     {
         "with_lifting", "inline_closure_likes", "make_function_op_code_to_jit_function", "inline_inlinables",
@@ -159,6 +206,7 @@ class KernelCompiler(CompilerBase):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.state.flags = _OpenFlags(self.state.flags)
+        self.state.targetctx = _kernel_context(self.state.targetctx)
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -192,6 +240,17 @@ class _NoEntry(dict[str, str]):
         raise TypeError(f"{self['name']} is a part of kernels and cannot be called from Python")
 
 
+def _call_part(state: Any, description: Any) -> Any:
+    """The call of a part, by the calling convention it is compiled with: the caller may be plain `njit` code."""
+    own, call = state.targetctx, user_function(description, [state.library])
+
+    def call_part(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return call(own, builder, signature, arguments)
+
+    call_part.signature, call_part.libs = call.signature, call.libs
+    return call_part
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _PartLowering(NativeLowering):
     """Lower a part and register it for calls from other compiled code, without an address for calls from Python."""
@@ -204,7 +263,7 @@ class _PartLowering(NativeLowering):
         super().run_pass(state)
         lowered = state["cr"]
         entry = _NoEntry({"name": lowered.fndesc.qualname}).__getitem__
-        state.targetctx.insert_user_function(entry, lowered.fndesc, [state.library])
+        state.targetctx._defns[entry].append(_call_part(state, lowered.fndesc), lowered.fndesc.argtypes)
         state["cr"] = lowered._replace(cfunc=entry)
         return True
 

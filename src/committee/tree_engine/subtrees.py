@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.dtypes import CODE_LOCAL, ROW
-from committee.kernels.trees.criteria import ABSOLUTE, CLASS_GINI, SQUARED
-from committee.kernels.trees.grow_subtree import grow_absolute, grow_categorical, grow_numeric, grow_random
+from committee.kernels.trees import grow_subtree
+from committee.kernels.trees.criteria import ABSOLUTE, CLASS_GINI, FIRST_CLASS_CRITERION, SQUARED
 from committee.kernels.trees.split_binary import FEW_CODES, MAX_WEIGHT
 from committee.kernels.trees.split_small_node import FEW_ROWS, TOGETHER
 from committee.records.binned import BinnedMatrix
@@ -147,12 +147,15 @@ def _call(
 
 
 def _choose_kernel(rules: NDArray[np.void], table: Table) -> Any:
-    """Choose the kernel whose search the fit needs: the others need not be compiled."""
-    if rules["criterion"][0] == ABSOLUTE:
-        return grow_absolute
+    """Choose the kernel that has the search of this fit: the others need not be compiled."""
+    criterion = rules["criterion"][0]
+    if criterion == ABSOLUTE:
+        return grow_subtree.grow_absolute
     if rules["random_splits"][0]:
-        return grow_random
-    return grow_categorical if table.features["is_categorical"].any() else grow_numeric
+        return grow_subtree.grow_random
+    if table.features["is_categorical"].any():
+        return grow_subtree.grow_categorical
+    return grow_subtree.grow_on_classes if criterion >= FIRST_CLASS_CRITERION else grow_subtree.grow_on_sums
 
 
 def search_node(

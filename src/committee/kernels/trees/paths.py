@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from committee.base.jit import inlined
-from committee.kernels.trees.criteria import SQUARED
 from committee.kernels.trees.find_split import count_codes, draw_feature, search_by_codes, undo_feature_draws
 from committee.kernels.trees.local_codes import CONSTANT, MAX_CODE, load_codes, note_constant
 from committee.kernels.trees.split_binary import differ, pack_two_classes
@@ -15,22 +14,27 @@ GENERAL, SMALL_NODE, PLAIN_SUMS, TWO_CLASSES, MANY_CLASSES = range(5)
 
 
 @inlined
-def choose_path(node, rules, stat, is_plain, is_copied, packed, of_class):
-    """Choose how the node is searched; where the rows' classes and weights can be packed, pack them.
+def choose_path_of_sums(node, rules, stat, is_plain, is_copied, packed):
+    """Choose how the node is searched under a criterion of (G, H); pack the weights of two classes if possible.
 
     The quick ways need the plain squared or Gini criterion, and features without categories and constraints.
     """
-    path = GENERAL
     if is_plain:
         if node.n > 2 and pack_two_classes(node, rules, stat, packed):
-            path = TWO_CLASSES
-        elif node.n > 2 and pack_classes(node, rules, stat, of_class[0], packed[WEIGHTS_OF_CLASSES]):
-            path = MANY_CLASSES
-        elif rules.criterion == SQUARED and rules.random_splits == 1:
-            path = PLAIN_SUMS
-        elif rules.criterion == SQUARED and is_copied and 2 < node.n <= FEW_ROWS:
-            path = SMALL_NODE
-    return path
+            return TWO_CLASSES
+        if rules.random_splits == 1:
+            return PLAIN_SUMS
+        if is_copied and 2 < node.n <= FEW_ROWS:
+            return SMALL_NODE
+    return GENERAL
+
+
+@inlined
+def choose_path_of_classes(node, rules, stat, is_plain, packed, of_class):
+    """The same for K classes."""
+    if is_plain and node.n > 2 and pack_classes(node, rules, stat, of_class[0], packed[WEIGHTS_OF_CLASSES]):
+        return MANY_CLASSES
+    return GENERAL
 
 
 def search_packed_codes(search_packed, search_codes):

@@ -59,20 +59,26 @@ def with_categories(search_column):
 @part
 def search_column(f, n_codes, monotone, node, rules, stat, work):
     """Search the cuts between codes under any criterion of sums; the best one so far is kept in the node's record."""
+    if rules.criterion >= FIRST_CLASS_CRITERION:
+        search_classes(f, n_codes, node, rules, stat, work)
+    else:
+        search_sums(f, n_codes, monotone, node, rules, stat, work)
+
+
+@part
+def search_sums(f, n_codes, monotone, node, rules, stat, work):
+    """The same under the criteria of (G, H)."""
     before = node.score
     has_counts = rules.unit_weights or rules.min_samples_leaf == 1
     is_dense = n_codes < min(2 * node.n, work.histogram.shape[0]) and (node.n > 32 or n_codes <= 4)
     # A histogram needs no sort, but it has no counts unless every weight is one.
-    if is_dense and has_counts and rules.criterion < FIRST_CLASS_CRITERION:
+    if is_dense and has_counts:
         cut_histogram(n_codes, node, stat, work.column, work.histogram, work.cuts)
         search_cuts(f, n_codes, node.h, monotone, node, rules, work.cuts, work.gain)
     else:
         keys = work.keys[order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)]
-        if rules.criterion >= FIRST_CLASS_CRITERION:
-            search_classes(f, n_codes, node, rules, stat, keys, work.by_class)
-        else:
-            n_cuts = cut_order(n_codes, node, stat, keys, work.cuts)
-            search_cuts(f, n_cuts, node.n, monotone, node, rules, work.cuts, work.gain)
+        n_cuts = cut_order(n_codes, node, stat, keys, work.cuts)
+        search_cuts(f, n_cuts, node.n, monotone, node, rules, work.cuts, work.gain)
     if node.score > before:
         node.threshold = np.nan
         node.is_set = 0
@@ -191,14 +197,15 @@ def keeps_order(monotone, g_left, h_left, node, rules):
 
 
 @part
-def search_classes(f, n_codes, node, rules, stat, keys, by_class):
-    """Numeric cuts for K classes: a pass over the sorted rows with missing rows right, another with them left."""
+def search_classes(f, n_codes, node, rules, stat, work):
+    """The same for K classes: a pass over the sorted rows with missing rows right, another with them left."""
+    keys = work.keys[order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)]
     n = node.n
     n_present = n
     while n_present > 0 and np.int64(keys[n_present - 1] >> CODE_BITS) == n_codes:
         n_present -= 1
-    left = by_class[0]
-    right = by_class[1]
+    left = work.by_class[0]
+    right = work.by_class[1]
     criterion = rules.criterion
     for missing_left in range(2 if n_present < n else 1):
         for k in range(left.size):
@@ -246,6 +253,8 @@ def search_classes(f, n_codes, node, rules, stat, keys, by_class):
                 node.feature = f
                 node.code = np.int64(keys[i] >> CODE_BITS)
                 node.missing_left = missing_left
+                node.threshold = np.nan
+                node.is_set = 0
 
 
 @part

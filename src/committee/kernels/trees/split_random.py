@@ -12,7 +12,6 @@ import numpy as np
 from committee.base.jit import inlined, part
 from committee.kernels.trees.criteria import FIRST_CLASS_CRITERION, variance_decrease
 from committee.kernels.trees.local_codes import count_translated
-from committee.kernels.trees.ordering import order_by_code
 from committee.kernels.trees.paths import MANY_CLASSES, TWO_CLASSES
 from committee.kernels.trees.sampling import draw, draw_unit
 from committee.kernels.trees.split import search_classes, search_cuts
@@ -206,8 +205,7 @@ def search_two_sides(f, n_codes, monotone, node, rules, stat, work):
         sum_drawn_cut(node, stat, work.column, work.cuts)
         search_cuts(f, ONE_CUT, node.n, monotone, node, rules, work.cuts, work.gain)
     else:
-        keys = work.keys[order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)]
-        search_classes(f, n_codes, node, rules, stat, keys, work.by_class)
+        search_classes(f, n_codes, node, rules, stat, work)
 
 
 @part
