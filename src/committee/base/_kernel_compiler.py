@@ -147,7 +147,7 @@ class _ByReference:
     """The data model of a named tuple that is passed as a pointer to a copy.
 
     Numba passes its members one by one, seven for each array: to take them apart and put them together at every call
-    would be a third of the code that LLVM has to read.
+    was a third of the code that LLVM had to read.
     """
 
     def __init__(self, model: Any) -> None:
@@ -178,8 +178,8 @@ class _ArgumentModels:
 
 
 @cache
-def _kernel_context(context: CPUContext) -> CPUContext:
-    """Numba's context, with another calling convention for the code compiled in it."""
+def _inlining_context(context: CPUContext) -> CPUContext:
+    """Numba's context, with named tuples by reference: nothing is left of that in machine code, the call is inlined."""
     own: Any = copy(context)
     own.get_arg_packer = partial(ArgPacker, _ArgumentModels(context.data_model_manager))
     return own
@@ -206,7 +206,6 @@ class KernelCompiler(CompilerBase):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.state.flags = _OpenFlags(self.state.flags)
-        self.state.targetctx = _kernel_context(self.state.targetctx)
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -241,7 +240,7 @@ class _NoEntry(dict[str, str]):
 
 
 def _call_part(state: Any, description: Any) -> Any:
-    """The call of a part, by the calling convention it is compiled with: the caller may be plain `njit` code."""
+    """The call of a part, by the calling convention it is compiled with, whatever that of the caller is."""
     own, call = state.targetctx, user_function(description, [state.library])
 
     def call_part(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -269,6 +268,13 @@ class _PartLowering(NativeLowering):
 
 
 class PartCompiler(KernelCompiler):
+    """The compiler of parts; those that are inlined take named tuples by reference."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        if self.state.flags.forceinline:
+            self.state.targetctx = _inlining_context(self.state.targetctx)
+
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state, "part")
         passes.passes = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from committee.base.jit import part
+from committee.base.jit import inlined, part
 from committee.kernels.trees.criteria import (
     ABSOLUTE,
     CLASS_GINI,
@@ -56,7 +56,7 @@ def with_categories(search_column):
     return search_feature
 
 
-@part
+@inlined
 def search_column(f, n_codes, monotone, node, rules, stat, work):
     """Search the cuts between codes under any criterion of sums; the best one so far is kept in the node's record."""
     if rules.criterion >= FIRST_CLASS_CRITERION:

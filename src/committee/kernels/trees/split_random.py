@@ -198,7 +198,7 @@ def search_random_cut(search_column):
     return search_codes
 
 
-@part
+@inlined
 def search_two_sides(f, n_codes, monotone, node, rules, stat, work):
     """Search the only cut between the codes of a drawn cut, under any criterion of sums; no code is missing."""
     if rules.criterion < FIRST_CLASS_CRITERION:
