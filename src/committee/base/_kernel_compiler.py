@@ -9,7 +9,7 @@ import hashlib
 import pickle
 from collections.abc import Callable
 from copy import copy
-from functools import cache, partial
+from functools import cache, partial, wraps
 from typing import Any
 
 import numba
@@ -18,7 +18,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.cpu import CPUContext
-from numba.core.datamodel import ArgPacker
+from numba.core.datamodel.packer import ArgPacker
 from numba.core.imputils import user_function
 from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
@@ -243,10 +243,10 @@ def _call_part(state: Any, description: Any) -> Any:
     """The call of a part, by the calling convention it is compiled with, whatever that of the caller is."""
     own, call = state.targetctx, user_function(description, [state.library])
 
+    @wraps(call)
     def call_part(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return call(own, builder, signature, arguments)
 
-    call_part.signature, call_part.libs = call.signature, call.libs
     return call_part
 
 
