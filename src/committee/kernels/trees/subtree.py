@@ -126,9 +126,8 @@ def make_growth(find_split):
         is_plain = is_plain_table(rules, is_copied, table.features)
         search = Search(rules, features, rows, stat, table, subtree, work, is_copied, is_ranked, is_plain)
         is_heap = rules.best_first == 1
-        reads_rows = (
-            not is_copied or rules.n_classes < 2
-        )  # the codes of a node, or its targets, by the rows of the table
+        # Read by the rows of the table: the codes of a node, or its targets
+        reads_rows = not is_copied or rules.n_classes < 2
         constant = subtree.constant
         begin_subtree(rows, subtree)
         n_frontier = 0
