@@ -8,15 +8,21 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Callable
+from copy import copy
+from functools import cache, partial, wraps
 from typing import Any
 
 import numba
 from llvmlite.binding import parse_assembly
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.cpu import CPUContext
+from numba.core.datamodel.packer import ArgPacker
+from numba.core.imputils import user_function
 from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
+from numba.core.types import NamedTuple, unliteral
 
 from committee.base.atomic_write import atomic_write
 from committee.base.kernel_cache import SUFFIX, announce_compilation, announce_lost, cache_directory
@@ -137,6 +143,63 @@ class _OpenFlags(Flags):
         return _SettledFlags(self)
 
 
+class _ByReference:
+    """The data model of a named tuple that is passed as a pointer to a copy.
+
+    Numba passes its members one by one, seven for each array: to take them apart and put them together at every call
+    was a third of the code that LLVM had to read.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def get_argument_type(self) -> Any:
+        return self._model.get_value_type().as_pointer()
+
+    def as_argument(self, builder: Any, value: Any) -> Any:
+        with builder.goto_entry_block():
+            place = builder.alloca(value.type)
+        builder.store(value, place)
+        return place
+
+    def from_argument(self, builder: Any, place: Any) -> Any:
+        return builder.load(place)
+
+
+class _ArgumentModels:
+    """Numba's data models, for arguments."""
+
+    def __init__(self, models: Any) -> None:
+        self._models = models
+
+    def lookup(self, kind: Any) -> Any:
+        model = self._models.lookup(kind)
+        return _ByReference(model) if isinstance(kind, NamedTuple) else model
+
+
+@cache
+def _inlining_context(context: CPUContext) -> CPUContext:
+    """Numba's context, with named tuples by reference: nothing is left of that in machine code, the call is inlined."""
+    own: Any = copy(context)
+    own.get_arg_packer = partial(ArgPacker, _ArgumentModels(context.data_model_manager))
+    return own
+
+
+IDLE_PASSES = frozenset(
+    {
+        "with_lifting", "inline_closure_likes", "make_function_op_code_to_jit_function", "inline_inlinables",
+        "inline_overloads", "rewrite_semantic_constants", "dead_branch_prune", "find_literally", "literal_unroll",
+        "LiteralPropagation", "nopython_rewrites", "annotate_types", "dump_parfor_diagnostics",
+    }
+)  # fmt: skip
+"""Passes of numba for what no kernel contains (closures, `with`, expressions of whole arrays, literal types) or for
+printing: they would change nothing, but each visits every statement."""
+
+
+def _without_idle_passes(passes: PassManager) -> list[Any]:
+    return [(step, text) for step, text in passes.passes if step.name() not in IDLE_PASSES]
+
+
 class KernelCompiler(CompilerBase):
     """Numba's compiler for machine code without a Python fallback."""
 
@@ -145,7 +208,10 @@ class KernelCompiler(CompilerBase):
         self.state.flags = _OpenFlags(self.state.flags)
 
     def define_pipelines(self) -> list[Any]:
-        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = _without_idle_passes(passes)
+        passes.finalize()
+        return [passes]
 
 
 class _PartLibrary(JITCodeLibrary):
@@ -173,6 +239,17 @@ class _NoEntry(dict[str, str]):
         raise TypeError(f"{self['name']} is a part of kernels and cannot be called from Python")
 
 
+def _call_part(state: Any, description: Any) -> Any:
+    """The call of a part, by the calling convention it is compiled with, whatever that of the caller is."""
+    own, call = state.targetctx, user_function(description, [state.library])
+
+    @wraps(call)
+    def call_part(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return call(own, builder, signature, arguments)
+
+    return call_part
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _PartLowering(NativeLowering):
     """Lower a part and register it for calls from other compiled code, without an address for calls from Python."""
@@ -185,16 +262,39 @@ class _PartLowering(NativeLowering):
         super().run_pass(state)
         lowered = state["cr"]
         entry = _NoEntry({"name": lowered.fndesc.qualname}).__getitem__
-        state.targetctx.insert_user_function(entry, lowered.fndesc, [state.library])
+        state.targetctx._defns[entry].append(_call_part(state, lowered.fndesc), lowered.fndesc.argtypes)
         state["cr"] = lowered._replace(cfunc=entry)
         return True
 
 
 class PartCompiler(KernelCompiler):
+    """The compiler of parts; those that are inlined take named tuples by reference."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        if self.state.flags.forceinline:
+            self.state.targetctx = _inlining_context(self.state.targetctx)
+
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state, "part")
         passes.passes = [
-            (_PartLowering, text) if step is NativeLowering else (step, text) for step, text in passes.passes
+            (_PartLowering, text) if step is NativeLowering else (step, text)
+            for step, text in _without_idle_passes(passes)
         ]
         passes.finalize()
         return [passes]
+
+
+def without_literals(part: Any) -> Any:
+    """Make a part be compiled for the types of its arguments alone.
+
+    Numba would compile it once more for every constant that it is called with, also where a variable only begins as a
+    constant.
+    """
+    find_template = part.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        return find_template([unliteral(each) for each in args], kws)
+
+    part.get_call_template = get_call_template
+    return part

@@ -90,14 +90,15 @@ def inlined(function: Callable[..., Any]) -> Any:
 def _compile_part(function: Callable[..., Any], forceinline: bool) -> Any:
     if own_compiler is None:
         return _njit(forceinline=forceinline, **_OPTIONS)(function)
-    return _njit(
+    compile_part = _njit(
         no_cfunc_wrapper=True,
         no_cpython_wrapper=True,
         forceinline=forceinline,
         _nrt=False,
         pipeline_class=own_compiler.PartCompiler,
         **_OPTIONS,
-    )(function)
+    )
+    return own_compiler.without_literals(compile_part(function))
 
 
 def compiled_whole(dispatcher: Any) -> Any:

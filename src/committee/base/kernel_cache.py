@@ -32,7 +32,7 @@ COMPILED_IN = ("kernels/**/*.py", "records/*.py", "base/jit.py", "base/_kernel_c
 SUFFIX = ".kernel"
 """Of the file of a compiled kernel, one for each specialisation."""
 
-DURATION = "which takes about 10 seconds before the first tree and half a minute for all methods"
+DURATION = "which takes about 6 seconds before the first tree and half a minute for all methods"
 
 COMPILING = Stopwatch()
 """Runs while the compiler does: no time budget is charged with it."""

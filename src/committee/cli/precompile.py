@@ -110,6 +110,8 @@ def _warm_trees(toy: _Toy) -> None:
     grow(toy.exact, class_response((y > 0).astype(np.int64), 2, weight, "gini"), limits)
     grow(toy.binned, value_response(y, weight, "squared_error"), limits)
     grow(toy.exact, value_response(y, weight, "squared_error"), limits._replace(max_features=2))
+    grow(toy.exact, value_response(y, weight, "squared_error"), limits._replace(random_splits=True))
+    grow(toy.exact, class_response(np.digitize(y, [-1.0, 1.0]), 3, weight, "gini"), limits)
     for table in (X, X.astype(np.float32)):
         apply_tree(trees[0], table)
     apply_tree(grow(toy.category, value_response(y, weight, "squared_error"), limits), toy.codes)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.dtypes import CODE_LOCAL, ROW
-from committee.kernels.trees.criteria import ABSOLUTE, CLASS_GINI, SQUARED
+from committee.kernels.trees import grow_subtree
+from committee.kernels.trees.criteria import ABSOLUTE, CLASS_GINI, FIRST_CLASS_CRITERION, SQUARED
 from committee.kernels.trees.split_binary import FEW_CODES, MAX_WEIGHT
 from committee.kernels.trees.split_small_node import FEW_ROWS, TOGETHER
-from committee.kernels.trees.subtree import grow_subtree
 from committee.records.binned import BinnedMatrix
 from committee.records.growth import FEATURE, MARK_EVERY, NODE, RULES, Constraints, Limits, Subtree, Table, Work
 from committee.records.tree import LEAF
@@ -128,7 +130,7 @@ def _call(
     work: Work,
     is_copied: bool,
 ) -> int:
-    """Call `grow_subtree` with scratch arrays."""
+    """Call the kernel with scratch arrays."""
     n, d = rows.size, table.features.size
     subtree = Subtree(
         local=np.empty((d if is_copied else 0, n), CODE_LOCAL),
@@ -140,7 +142,20 @@ def _call(
         position=np.empty(n, ROW),
         origin=np.empty(n, ROW),
     )
-    return grow_subtree(rules, features, rows, stat, table, nodes, subtree, work)
+    grow = _choose_kernel(rules, table)
+    return grow(rules, features, rows, stat, table, nodes, subtree, work)
+
+
+def _choose_kernel(rules: NDArray[np.void], table: Table) -> Any:
+    """Choose the kernel that has the search of this fit: the others need not be compiled."""
+    criterion = rules["criterion"][0]
+    if criterion == ABSOLUTE:
+        return grow_subtree.grow_absolute
+    if rules["random_splits"][0]:
+        return grow_subtree.grow_random
+    if table.features["is_categorical"].any():
+        return grow_subtree.grow_categorical
+    return grow_subtree.grow_on_classes if criterion >= FIRST_CLASS_CRITERION else grow_subtree.grow_on_sums
 
 
 def search_node(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from committee.base.jit import kernel, part
+from committee.base.jit import inlined, kernel, part
 from committee.kernels.exp_log import as_bits
 from committee.kernels.trees.criteria import SQUARED, child_score, child_value
 from committee.kernels.trees.histogram import AHEAD, TILE, WORDS, add_word, prefetch
@@ -54,7 +54,7 @@ MIN_REST = 0.01
 FEW_CATEGORIES = 4  # up to this number an order by chance is harmless
 
 
-@part
+@inlined
 def add_rows(n_words, tile, base, rows, amounts, is_ordered, sums_out):
     """Add the amounts of `rows` to the bins of the first n_words words of a tile (a constant where it is inlined).
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from committee.base.jit import inlined, part
 from committee.kernels.trees.ordering import CODE_BITS, POSITION, order_by_code
-from committee.kernels.trees.partition import gather_codes, gather_local, table_code
+from committee.kernels.trees.partition import gather_codes, gather_local
 from committee.records.growth import CODE
 
 MAX_CODE = 0xFFFF
@@ -22,14 +22,6 @@ NOT_COPIED = -1
 def has_own_ranks(is_ranked, feature):
     """Return whether the subtree's codes of a feature are ranks of its own; else they are the table's."""
     return is_ranked or feature.n_bins > MAX_CODE
-
-
-@inlined
-def copy_once(f, search):
-    """Copy the column of feature f unless that has been done; return how many codes it has in the subtree."""
-    if search.subtree.n_ranks[f] == NOT_COPIED:
-        copy_column(f, search.is_ranked, search.table, search.subtree, search.work)
-    return search.subtree.n_ranks[f]
 
 
 @part
@@ -100,35 +92,26 @@ def rank_by_presence(n_codes, n, column, rank_of, local_out):
 
 
 @inlined
-def count_translated(f, search):
-    """Return how many ranks of feature f subtree.code_of[f] translates: 0 where its codes are the table's."""
-    return search.subtree.code_of.shape[1] if search.table.features[f].n_bins > MAX_CODE else 0
+def count_translated(feature, code_of):
+    """Return how many ranks of a feature its row of code_of translates: 0 where its codes are the table's."""
+    return code_of.shape[1] if feature.n_bins > MAX_CODE else 0
 
 
 @inlined
-def load_codes(f, node, search, codes_out):
-    """Gather the codes of feature f for the node's rows."""
-    if search.is_copied:
-        gather_local(search.subtree.local[f], search.subtree.position, node.start, node.n, codes_out)
+def load_codes(f, node, rows, table, subtree, codes_out):
+    """Gather the codes of feature f for the node's rows: from the subtree's copy if it has one, or from the table."""
+    if subtree.local.shape[0] > 0:
+        gather_local(subtree.local[f], subtree.position, node.start, node.n, codes_out)
     else:
-        gather_codes(f, search.table.bytes, search.table.ranks, search.rows, node.start, node.n, codes_out)
+        gather_codes(f, table.bytes, table.ranks, rows, node.start, node.n, codes_out)
 
 
 @inlined
-def code_in_table(i, node, search):
-    """Return the table's code of the node's i-th row for the node's feature; reading the table waits for memory."""
-    if not (search.is_copied and has_own_ranks(search.is_ranked, search.table.features[node.feature])):
-        return np.int64(search.work.column[i])
-    row = search.subtree.origin[search.subtree.position[node.start + i]]
-    return table_code(node.feature, search.table.bytes, search.table.ranks, row)
+def is_known_constant(i, f, constant):
+    return (constant[i, f >> 6] >> np.uint64(f & 63)) & np.uint64(1) == np.uint64(1)
 
 
 @inlined
-def is_known_constant(i, f, search):
-    return (search.subtree.constant[i, f >> 6] >> np.uint64(f & 63)) & np.uint64(1) == np.uint64(1)
-
-
-@inlined
-def note_constant(i, f, search):
-    """Note that feature f has one value in node i, and therefore in the nodes below it."""
-    search.subtree.constant[i, f >> 6] |= np.uint64(1) << np.uint64(f & 63)
+def note_constant(i, f, constant):
+    """Note that feature f has one value in node i, and therefore in the nodes below it (constant modified in place)."""
+    constant[i, f >> 6] |= np.uint64(1) << np.uint64(f & 63)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from committee.base.jit import part
+from committee.base.jit import inlined, part
 from committee.kernels.trees.criteria import (
     ABSOLUTE,
     CLASS_GINI,
@@ -19,54 +19,66 @@ from committee.kernels.trees.criteria import (
     score_cuts,
 )
 from committee.kernels.trees.ordering import CODE_BITS, POSITION, order_by_code
-from committee.kernels.trees.split_mae import search_absolute
 from committee.records.growth import CODE, LEFT_G, LEFT_H, LEFT_N
 
 FEW_CATEGORIES = 10
 """Number of categories up to which rare ones have their own rank too: such columns are mostly ordinal, and an order of
 few categories fits little noise."""
 
-
-@part
-def search_feature(f, n_codes, feature, node, rules, stat, ranked_target, work):
-    """Search feature f; the codes of the node's rows are in work.column[:node.n], n_codes means missing.
-
-    Categories are put in order first (Fisher) and then cut like numbers: by mean target, for which the best subset is
-    a prefix of the order; for K classes in K orders, by the fraction of each class. Rare categories have equal rank.
-    """
-    if feature.is_categorical == 0:
-        search_column(f, n_codes, feature.monotone, node, rules, stat, work)
-        return
-    for i in range(node.n):
-        work.spare_rows[i] = work.column[i]
-    has_classes = rules.criterion >= FIRST_CLASS_CRITERION and rules.criterion != ABSOLUTE
-    for k in range(rules.n_classes if has_classes else 1):
-        before = node.score
-        n_common, n_seen = order_categories(k, n_codes, has_classes, node, rules, stat, ranked_target, work)
-        search_column(f, n_common + np.int64(n_seen > n_common), 0, node, rules, stat, work)
-        if node.score > before:
-            write_set(node, node.code + 1 if node.code < n_common else n_seen, work.order, work.by_category)
+UNCONSTRAINED = np.int64(0)
+"""No monotone constraint. Every caller passes int64: numba would compile the search again for another type."""
 
 
-@part
+def with_categories(search_column):
+    """Make the search of a feature that may be categorical from the search of the cuts between codes."""
+
+    @part
+    def search_feature(f, n_codes, feature, node, rules, stat, ranked_target, work):
+        """Search feature f; the codes of the node's rows are in work.column[:node.n], n_codes means missing.
+
+        Categories are put in order first (Fisher) and then cut like numbers: by mean target, for which the best subset
+        is a prefix of the order; for K classes in K orders, by the fraction of each class. Rare categories have equal
+        rank.
+        """
+        if feature.is_categorical == 0:
+            search_column(f, n_codes, feature.monotone, node, rules, stat, work)
+            return
+        for i in range(node.n):
+            work.spare_rows[i] = work.column[i]
+        has_classes = rules.criterion >= FIRST_CLASS_CRITERION and rules.criterion != ABSOLUTE
+        for k in range(rules.n_classes if has_classes else 1):
+            before = node.score
+            n_common, n_seen = order_categories(k, n_codes, has_classes, node, rules, stat, ranked_target, work)
+            search_column(f, n_common + np.int64(n_seen > n_common), UNCONSTRAINED, node, rules, stat, work)
+            if node.score > before:
+                write_set(node, node.code + 1 if node.code < n_common else n_seen, work.order, work.by_category)
+
+    return search_feature
+
+
+@inlined
 def search_column(f, n_codes, monotone, node, rules, stat, work):
-    """Search the cuts between codes; the best one so far is kept in the node's record."""
+    """Search the cuts between codes under any criterion of sums; the best one so far is kept in the node's record."""
+    if rules.criterion >= FIRST_CLASS_CRITERION:
+        search_classes(f, n_codes, node, rules, stat, work)
+    else:
+        search_sums(f, n_codes, monotone, node, rules, stat, work)
+
+
+@part
+def search_sums(f, n_codes, monotone, node, rules, stat, work):
+    """The same under the criteria of (G, H)."""
     before = node.score
     has_counts = rules.unit_weights or rules.min_samples_leaf == 1
     is_dense = n_codes < min(2 * node.n, work.histogram.shape[0]) and (node.n > 32 or n_codes <= 4)
     # A histogram needs no sort, but it has no counts unless every weight is one.
-    if is_dense and has_counts and rules.criterion < FIRST_CLASS_CRITERION:
+    if is_dense and has_counts:
         cut_histogram(n_codes, node, stat, work.column, work.histogram, work.cuts)
         search_cuts(f, n_codes, node.h, monotone, node, rules, work.cuts, work.gain)
     else:
         keys = work.keys[order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)]
-        if rules.criterion == ABSOLUTE:
-            search_absolute(f, n_codes, monotone, node, rules, stat, keys, work)
-        elif rules.criterion >= FIRST_CLASS_CRITERION:
-            search_classes(f, n_codes, node, rules, stat, keys, work.by_class)
-        else:
-            n_cuts = cut_order(n_codes, node, stat, keys, work.cuts)
-            search_cuts(f, n_cuts, node.n, monotone, node, rules, work.cuts, work.gain)
+        n_cuts = cut_order(n_codes, node, stat, keys, work.cuts)
+        search_cuts(f, n_cuts, node.n, monotone, node, rules, work.cuts, work.gain)
     if node.score > before:
         node.threshold = np.nan
         node.is_set = 0
@@ -185,14 +197,15 @@ def keeps_order(monotone, g_left, h_left, node, rules):
 
 
 @part
-def search_classes(f, n_codes, node, rules, stat, keys, by_class):
-    """Numeric cuts for K classes: a pass over the sorted rows with missing rows right, another with them left."""
+def search_classes(f, n_codes, node, rules, stat, work):
+    """The same for K classes: a pass over the sorted rows with missing rows right, another with them left."""
+    keys = work.keys[order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)]
     n = node.n
     n_present = n
     while n_present > 0 and np.int64(keys[n_present - 1] >> CODE_BITS) == n_codes:
         n_present -= 1
-    left = by_class[0]
-    right = by_class[1]
+    left = work.by_class[0]
+    right = work.by_class[1]
     criterion = rules.criterion
     for missing_left in range(2 if n_present < n else 1):
         for k in range(left.size):
@@ -240,6 +253,8 @@ def search_classes(f, n_codes, node, rules, stat, keys, by_class):
                 node.feature = f
                 node.code = np.int64(keys[i] >> CODE_BITS)
                 node.missing_left = missing_left
+                node.threshold = np.nan
+                node.is_set = 0
 
 
 @part

@@ -91,9 +91,10 @@ def median_and_distance(size, weight_all, target_all, sums):
 
 
 @part
-def search_absolute(f, n_codes, monotone, node, rules, stat, keys, work):
-    """Search the cuts along `keys` (sorted, code n_codes means missing); write the best one if it beats node.score."""
+def search_absolute(f, n_codes, monotone, node, rules, stat, work):
+    """Search the cuts between the codes in work.column, n_codes means missing; write one that beats node.score."""
     y_rank, sums = work.cuts[LEFT_G], work.absolute
+    keys = work.keys[order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)]
     n = node.n
     size = node.shift
     h_unit = rules.h_unit
@@ -149,3 +150,5 @@ def search_absolute(f, n_codes, monotone, node, rules, stat, keys, work):
             node.code = np.int64(keys[result] >> CODE_BITS)
             node.missing_left = missing_left
             node.middle = middle
+            node.threshold = np.nan
+            node.is_set = 0

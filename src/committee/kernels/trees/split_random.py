@@ -10,14 +10,17 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import inlined, part
-from committee.kernels.trees.criteria import variance_decrease
+from committee.kernels.trees.criteria import FIRST_CLASS_CRITERION, variance_decrease
+from committee.kernels.trees.local_codes import count_translated
+from committee.kernels.trees.paths import MANY_CLASSES, TWO_CLASSES
 from committee.kernels.trees.sampling import draw, draw_unit
+from committee.kernels.trees.split import search_classes, search_cuts
 from committee.kernels.trees.split_binary import keep, score_sums
 from committee.kernels.trees.split_multiclass import CLASS, CLASS_BITS, begin_cuts, score_classes
 from committee.records.growth import CODES, LEFT_G, LEFT_H, LEFT_N, MARK_EVERY, SUMS, WEIGHTS_OF_CLASSES
 
-GENERAL, SMALL_NODE, PLAIN_SUMS, TWO_CLASSES, MANY_CLASSES = range(5)
-"""How a node is searched (`find_split.py: choose_path`)."""
+TWO_SIDES = np.int64(2)  # codes of a drawn cut
+ONE_CUT = np.int64(1)
 
 FEW_ROWS = 32
 """Rows up to which their values are compared with the threshold one by one; else it is looked for among the codes."""
@@ -100,10 +103,13 @@ def draw_among_rows(f, low, high, node, code_of, table, codes):
 
 
 @inlined
-def search_drawn_cut(f, path, node, code_of, search):
+def search_drawn_cut(f, n_codes, path, node, search):
     """Draw a cut of feature f, the node's codes in work.packed[CODES], none missing; keep it if it is the best yet."""
     rules, table, work = search.rules, search.table, search.work
     codes = work.packed[CODES]
+    all_codes = search.subtree.code_of
+    n_translated = count_translated(table.features[f], all_codes)
+    code_of = all_codes[f if n_translated > 0 else 0, :n_translated]
     low, high = range_of(node.n, codes)
     if node.n <= FEW_ROWS:
         threshold, code = draw_among_rows(f, low, high, node, code_of, table, codes)
@@ -172,6 +178,34 @@ def sum_left_stat(node, code, codes, stat):
         g += stat[start + i, 0] & kept
         h += stat[start + i, 1] & kept
     return g, h
+
+
+def search_random_cut(search_column):
+    """Make the search of one random cut of a feature of any kind, from the search of the cut between codes 0 and 1."""
+
+    @inlined
+    def search_codes(f, n_codes, node, search):
+        rules, table, work = search.rules, search.table, search.work
+        before, feature = node.score, table.features[f]
+        all_codes = search.subtree.code_of
+        n_translated = count_translated(feature, all_codes)
+        code_of = all_codes[f if n_translated > 0 else 0, :n_translated]
+        threshold, code, high, missing_left = draw_cut(f, n_codes, node, code_of, table, work.column)
+        search_column(f, TWO_SIDES, feature.monotone, node, rules, search.stat, work)
+        if node.score > before:
+            keep_drawn_cut(f, node, feature.is_categorical, threshold, code, high, missing_left)
+
+    return search_codes
+
+
+@inlined
+def search_two_sides(f, n_codes, monotone, node, rules, stat, work):
+    """Search the only cut between the codes of a drawn cut, under any criterion of sums; no code is missing."""
+    if rules.criterion < FIRST_CLASS_CRITERION:
+        sum_drawn_cut(node, stat, work.column, work.cuts)
+        search_cuts(f, ONE_CUT, node.n, monotone, node, rules, work.cuts, work.gain)
+    else:
+        search_classes(f, n_codes, node, rules, stat, work)
 
 
 @part

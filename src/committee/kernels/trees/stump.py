@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from committee.base.jit import kernel, part
+from committee.base.jit import inlined, kernel
 from committee.kernels.trees.histogram import TILE, WORDS, add_word
 
 LAST_OF_VALUE = np.uint32(1 << 31)
@@ -68,7 +68,7 @@ def sweep_orders(first, last, orders, n_missing, signed, found_out):
         found_out[f, HIGH], found_out[f, HIGH_AT] = high, high_at
 
 
-@part
+@inlined
 def add_signed(n_words, tile, base, first, last, signed, histogram_out):
     """One tile; the number of its words, where it is a constant, makes straight code."""
     for i in range(np.uintp(first), np.uintp(last)):

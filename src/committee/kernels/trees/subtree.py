@@ -1,14 +1,13 @@
-"""Growing a whole subtree of a few thousand rows in one call."""
+"""Growing a whole subtree of a few thousand rows in one call; `grow_subtree.py` has the kernels."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from committee.base.jit import inlined, kernel, part
-from committee.kernels.trees.find_split import find_split
-from committee.kernels.trees.local_codes import NOT_COPIED, code_in_table, load_codes
+from committee.kernels.trees.local_codes import NOT_COPIED, has_own_ranks, load_codes
 from committee.kernels.trees.node import begin_children, begin_node
-from committee.kernels.trees.partition import boundary_positions, gather_codes, mark_sides, move_rows
+from committee.kernels.trees.partition import boundary_positions, gather_codes, mark_sides, move_rows, table_code
 from committee.records.growth import Search
 
 
@@ -74,78 +73,96 @@ def begin_subtree(rows, subtree):
 @inlined
 def split_in_subtree(node, search):
     """Send the rows of a node left and right, in subtree.position and stat; return how many go left."""
-    f, work = node.feature, search.work
-    n_codes = search.subtree.n_ranks[f] if search.is_copied else search.table.features[f].n_bins
-    load_codes(f, node, search, work.column)
-    n_left = mark_sides(node, n_codes, work.column, work.side)
-    last, first = boundary_positions(node.n, n_codes, work.column, work.side)
+    f, n, rows, stat, table = node.feature, node.n, search.rows, search.stat, search.table
+    subtree, column, side = search.subtree, search.work.column, search.work.side
+    feature = table.features[f]
+    n_codes = subtree.n_ranks[f] if search.is_copied else feature.n_bins
+    load_codes(f, node, rows, table, subtree, column)
+    n_left = mark_sides(node, n_codes, column, side)
+    last, first = boundary_positions(n, n_codes, column, side)
     node.last_left, node.first_right = last, first
     if node.threshold != node.threshold:  # else drawn: it only matters whether there are such codes
+        has_ranks = search.is_copied and has_own_ranks(search.is_ranked, feature)
         if last >= 0:
-            node.last_left = code_in_table(last, node, search)
+            node.last_left = code_in_table(last, node, has_ranks, column, table, subtree)
         if first >= 0:
-            node.first_right = code_in_table(first, node, search)
-    move_rows(node.start, node.n, work.side, search.subtree.position, search.stat, work.spare_rows, work.spare_stat)
+            node.first_right = code_in_table(first, node, has_ranks, column, table, subtree)
+    move_rows(node.start, n, side, subtree.position, stat, search.work.spare_rows, search.work.spare_stat)
     return n_left
 
 
 @inlined
-def write_rows(start, n, subtree, rows_out):
-    """The rows of the table in the order of subtree.position."""
+def code_in_table(i, node, has_ranks, column, table, subtree):
+    """Return the table's code of the node's i-th row for the node's feature; reading the table waits for memory."""
+    if not has_ranks:
+        return np.int64(column[i])
+    row = subtree.origin[subtree.position[node.start + i]]
+    return table_code(node.feature, table.bytes, table.ranks, row)
+
+
+@inlined
+def write_rows(start, n, position, origin, rows_out):
+    """The rows of the table in the order of the subtree's positions."""
     for i in range(np.uintp(start), np.uintp(start + n)):
-        rows_out[i] = subtree.origin[subtree.position[i]]
+        rows_out[i] = origin[position[i]]
 
 
-@kernel
-def grow_subtree(rules_1, features, rows, stat, table, nodes, subtree, work):
-    """Grow the subtree of `rows` from nodes[0], which holds its bounds, depth and key; return the number of nodes.
+def make_growth(find_split):
+    """Make the growth of a subtree from the search for the split of a node."""
 
-    Modified in place: rows and stat (reordered so that the rows of every node are contiguous), nodes, the scratch
-    arrays of subtree and work, and `features`, the features to look at, which are drawn from and restored.
+    @inlined
+    def grow(rules_1, features, rows, stat, table, nodes, subtree, work):
+        """Grow the subtree of `rows` from nodes[0], which holds its bounds, depth and key; return the number of nodes.
 
-    With an empty subtree.local the codes are read straight from the table. With rules.max_splits = 0 this is the search
-    for the best split of one node.
-    """
-    rules = rules_1[0]
-    is_copied = subtree.local.shape[0] > 0
-    is_ranked = rules.random_splits == 0 and 3 * rules.max_features >= features.size
-    is_plain = is_plain_table(rules, is_copied, table.features)
-    search = Search(rules, features, rows, stat, table, subtree, work, is_copied, is_ranked, is_plain)
-    is_heap = rules.best_first == 1
-    reads_rows = not is_copied or rules.n_classes < 2  # the codes of a node, or its targets, by the rows of the table
-    constant = subtree.constant
-    begin_subtree(rows, subtree)
-    n_frontier = 0
-    n_nodes = 1
-    n_splits = 0
-    newest = 0
-    while True:
-        # Step 1: the best split of the newest nodes; the left one last, so that depth first takes it first
-        for i in range(n_nodes - 1, newest - 1, -1):
-            if begin_node(nodes[i], rules, stat, table.target, rows):
-                find_split(i, nodes[i], search)
-                if nodes[i].feature >= 0:
-                    push(subtree.frontier, n_frontier, i, is_heap, nodes)
-                    n_frontier += 1
-        # Step 2: take one of the open splits
-        if n_frontier == 0 or n_splits == rules.max_splits:
-            break
-        parent = pop(subtree.frontier, n_frontier, is_heap, nodes)
-        n_frontier -= 1
-        node = nodes[parent]
-        n_left = split_in_subtree(node, search)
-        if reads_rows:
-            write_rows(node.start, node.n, subtree, rows)
-        begin_children(node, n_left, table.features[node.feature], nodes[n_nodes], nodes[n_nodes + 1])
-        for word in range(constant.shape[1]):
-            constant[n_nodes, word] = constant[n_nodes + 1, word] = constant[parent, word]
-        node.left = n_nodes
-        newest = n_nodes
-        n_nodes += 2
-        n_splits += 1
-    if not reads_rows:
-        write_rows(0, rows.size, subtree, rows)
-    return n_nodes
+        Modified in place: rows and stat (reordered so that the rows of every node are contiguous), nodes, the scratch
+        arrays of subtree and work, and `features`, the features to look at, which are drawn from and restored.
+
+        With an empty subtree.local the codes are read straight from the table. With rules.max_splits = 0 this is the
+        search for the best split of one node.
+        """
+        rules = rules_1[0]
+        is_copied = subtree.local.shape[0] > 0
+        is_ranked = rules.random_splits == 0 and 3 * rules.max_features >= features.size
+        is_plain = is_plain_table(rules, is_copied, table.features)
+        search = Search(rules, features, rows, stat, table, subtree, work, is_copied, is_ranked, is_plain)
+        is_heap = rules.best_first == 1
+        # Read by the rows of the table: the codes of a node, or its targets
+        reads_rows = not is_copied or rules.n_classes < 2
+        constant = subtree.constant
+        begin_subtree(rows, subtree)
+        n_frontier = 0
+        n_nodes = 1
+        n_splits = 0
+        newest = 0
+        while True:
+            # Step 1: the best split of the newest nodes; the left one last, so that depth first takes it first
+            for i in range(n_nodes - 1, newest - 1, -1):
+                if begin_node(nodes[i], rules, stat, table.target, rows):
+                    find_split(i, nodes[i], search)
+                    if nodes[i].feature >= 0:
+                        push(subtree.frontier, n_frontier, i, is_heap, nodes)
+                        n_frontier += 1
+            # Step 2: take one of the open splits
+            if n_frontier == 0 or n_splits == rules.max_splits:
+                break
+            parent = pop(subtree.frontier, n_frontier, is_heap, nodes)
+            n_frontier -= 1
+            node = nodes[parent]
+            n_left = split_in_subtree(node, search)
+            if reads_rows:
+                write_rows(node.start, node.n, subtree.position, subtree.origin, rows)
+            begin_children(node, n_left, table.features[node.feature], nodes[n_nodes], nodes[n_nodes + 1])
+            for word in range(constant.shape[1]):
+                constant[n_nodes, word] = constant[n_nodes + 1, word] = constant[parent, word]
+            node.left = n_nodes
+            newest = n_nodes
+            n_nodes += 2
+            n_splits += 1
+        if not reads_rows:
+            write_rows(0, rows.size, subtree.position, subtree.origin, rows)
+        return n_nodes
+
+    return grow
 
 
 @kernel
