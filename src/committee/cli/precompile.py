@@ -127,10 +127,9 @@ def _warm_forests(toy: _Toy) -> None:
     rows = np.arange(y.size)
     for table in (X, X.astype(np.float32), X[:1]):
         add_predictions(pack_forest(trees), table, np.zeros((len(table), 1)), None)
-    for table in (X, X.astype(np.float32)):
-        forest = OobForest(trees, pack_forest(trees), [rows[: y.size // 3]], table, y, weight, 0)
-        oob_permutation(forest, [[0]])
-        node_permutation(forest, [[0]], None)
+    forest = OobForest(trees, pack_forest(trees), [rows[: y.size // 3]], X, y, weight, 0)
+    oob_permutation(forest, [[0]])
+    node_permutation(forest, [[0]], None)
 
 
 def _warm_pruning(toy: _Toy) -> None:

@@ -29,7 +29,7 @@ Predictions = NDArray[Any]
 class TrainingRows(NamedTuple):
     """The training rows of a forest, encoded."""
 
-    X: NDArray[np.floating]  # [n, d], C order
+    X: Floats  # [n, d], C order
     target: Predictions  # [n]
     weight: Floats  # [n]
     n_classes: int  # 0 for regression
@@ -41,7 +41,7 @@ class OobForest(NamedTuple):
     trees: Sequence[Tree]
     packed: PackedForest
     oob: Sequence[NDArray[np.int64]]
-    X: NDArray[np.floating]  # [n, d], C order
+    X: Floats  # [n, d], C order
     target: Predictions  # [n]
     weight: Floats  # [n]
     n_classes: int  # 0 for regression
@@ -103,6 +103,7 @@ def training_rows(forest: BaseForest, X: Any, y: Any, sample_weight: Any = None)
             "passed to fit, in the same order."
         )
     weight = read_weights(sample_weight, len(table))
+    table = table.astype(np.float64, copy=False)  # single precision would need kernels of its own
     return TrainingRows(table, target, sampler.weight if weight is None else weight, n_classes)
 
 

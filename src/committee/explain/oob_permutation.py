@@ -202,8 +202,8 @@ def _predict(shared: _Shared, permutation: Permutation, t: int) -> tuple[Predict
     m, d, packed = permutation.rows.size, forest.n_features, forest.packed
     n_max = m * min(depth, d) + 1  # one more place to write to
     row, feature, node = (np.empty(n_max, np.int64) for _ in range(3))
-    result = PermutedPredictions(np.empty(m, predictions.dtype), row, feature, np.empty(n_max, forest.X.dtype), node)
-    tile, path = np.empty((LANES, d), forest.X.dtype), np.empty((depth + 1, LANES), np.uintp)
+    result = PermutedPredictions(np.empty(m, predictions.dtype), row, feature, np.empty(n_max), node)
+    tile, path = np.empty((LANES, d)), np.empty((depth + 1, LANES), np.uintp)
     n = predict_permuted(
         forest.X, shared.columns, permutation, packed.roots[t], packed, predictions,
         WalkMemory(tile, path, np.empty(d, np.int64)), result,
