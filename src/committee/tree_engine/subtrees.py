@@ -8,8 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.dtypes import CODE_LOCAL, ROW
-from committee.kernels.trees import grow_subtree
 from committee.kernels.trees.criteria import ABSOLUTE, CLASS_GINI, FIRST_CLASS_CRITERION, SQUARED
+from committee.kernels.trees.grow_subtree import (
+    grow_absolute,
+    grow_categorical,
+    grow_on_classes,
+    grow_on_sums,
+    grow_random,
+)
 from committee.kernels.trees.split_binary import FEW_CODES, MAX_WEIGHT
 from committee.kernels.trees.split_small_node import FEW_ROWS, TOGETHER
 from committee.records.binned import BinnedMatrix
@@ -150,12 +156,12 @@ def _choose_kernel(rules: NDArray[np.void], table: Table) -> Any:
     """Choose the kernel that has the search of this fit: the others need not be compiled."""
     criterion = rules["criterion"][0]
     if criterion == ABSOLUTE:
-        return grow_subtree.grow_absolute
+        return grow_absolute
     if rules["random_splits"][0]:
-        return grow_subtree.grow_random
+        return grow_random
     if table.features["is_categorical"].any():
-        return grow_subtree.grow_categorical
-    return grow_subtree.grow_on_classes if criterion >= FIRST_CLASS_CRITERION else grow_subtree.grow_on_sums
+        return grow_categorical
+    return grow_on_classes if criterion >= FIRST_CLASS_CRITERION else grow_on_sums
 
 
 def search_node(
