@@ -9,6 +9,12 @@ For scores f_k with p = softmax(f) and e = 0 this is temperature scaling (Guo, P
 q = softmax(a f); the mixture excludes probabilities of 0. The order of the classes, and so the predictions, do not
 change. Out-of-bag rows are predicted by a third of the trees: in a small forest their probabilities are noisier than
 those of new rows.
+
+As in Platt's method the log-loss is that of smoothed targets: a row of a class of N rows counts as (N + 1) / (N + 2) of
+a row of its class and as 1 / (N + 2) of one of the others. Without that, a few rows that are all predicted correctly
+would be calibrated to probabilities of 0 and 1.
+
+Platt, Probabilistic outputs for support vector machines, 1999.
 """
 
 from __future__ import annotations
@@ -22,6 +28,7 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.stats import MIN_PROBABILITY, log_losses
 from committee.calibration.slope import warn_not_converged
+from committee.sampling.resampling import are_whole
 
 POWERS, MIXTURES = (-5.0, 5.0), (-30.0, 5.0)
 """Bounds of ln a and of the log-odds of e."""
@@ -33,7 +40,10 @@ MAX_GRADIENT = 1e-3
 
 
 class Calibration(NamedTuple):
-    """The power and the mixture, and the log-loss of the rows they were fitted to without and with them."""
+    """The power and the mixture, and the log-loss of the rows they were fitted to without and with them.
+
+    With few rows the log-loss may be larger with them, since they minimize that of smoothed targets.
+    """
 
     power: float
     mixture: float
@@ -51,27 +61,39 @@ def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats)
     >>> sure = np.array([[0.99, 0.01]] * 4 + [[0.01, 0.99]] * 4)
     >>> found = calibrate(sure, np.array([0, 0, 0, 1, 1, 1, 1, 0]), np.ones(8))
     >>> found.apply(sure)[0].round(2).tolist()
-    [0.75, 0.25]
+    [0.67, 0.33]
     """
     from scipy.optimize import minimize  # here: `committee predict` starts without it
 
     w = weight / weight.sum()
     by_class = np.ascontiguousarray(probabilities.T)  # sums over few classes are faster along the first axis
+    targets = _smoothed_targets(codes, weight, probabilities.shape[1])
 
     def loss(point: Floats) -> tuple[float, Floats]:
-        return _loss_and_gradient(point, by_class, codes, w)
+        return _loss_and_gradient(point, by_class, targets, w)
 
     options = {"ftol": 1e-10, "gtol": 1e-5}
     result: Any = minimize(
         loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES), options=options
     )
     _certify(result.x, loss(result.x)[1])
-    before = float(w @ log_losses(probabilities, codes))
     power, mixture = _read(result.x)
-    after = float(result.fun)
-    if not after <= before:  # never worse than without calibration
-        power, mixture, after = 1.0, 0.0, before
+    smoothed_before = w @ (targets * -np.log(np.maximum(by_class, MIN_PROBABILITY))).sum(axis=0)
+    if not result.fun <= smoothed_before:  # never worse than without calibration
+        power, mixture = 1.0, 0.0
+    before = float(w @ log_losses(probabilities, codes))
+    is_same = power == 1.0 and mixture == 0.0
+    after = before if is_same else float(w @ log_losses(_transform(probabilities, power, mixture), codes))
     return Calibration(power, mixture, before, after)
+
+
+def _smoothed_targets(codes: NDArray[np.integer], weight: Floats, n_classes: int) -> Floats:
+    """The fraction of every row that counts for each class [K, n]; integer weights are numbers of rows."""
+    rows = weight if are_whole(weight) else weight * (np.count_nonzero(weight) / weight.sum())
+    n: Floats = np.bincount(codes, rows, n_classes)[codes].astype(np.float64)
+    targets = np.tile(1.0 / ((n + 2.0) * max(n_classes - 1, 1)), (n_classes, 1))
+    targets[codes, np.arange(codes.size)] = (n + 1.0) / (n + 2.0)
+    return targets
 
 
 def _certify(point: Floats, gradient: Floats) -> None:
@@ -86,15 +108,13 @@ def _certify(point: Floats, gradient: Floats) -> None:
         )
 
 
-def _loss_and_gradient(
-    point: Floats, probabilities: Floats, codes: NDArray[np.integer], w: Floats
-) -> tuple[float, Floats]:
-    """Compute the mean log-loss at (ln a, log-odds of e) and its derivatives; probabilities [K, n].
+def _loss_and_gradient(point: Floats, probabilities: Floats, targets: Floats, w: Floats) -> tuple[float, Floats]:
+    """Compute the mean log-loss at (ln a, log-odds of e) and its derivatives; probabilities and targets t [K, n].
 
-    With l = ln m and the change d = 1 / K - p of m by e:  -ln q_y = ln sum_k exp(a l_k) - a l_y.
+    With l = ln m and the change d = 1 / K - p of m by e:  -sum_k t_k ln q_k = ln sum_k exp(a l_k) - a sum_k t_k l_k.
     """
     power, mixture = _read(point)
-    n_classes, n = probabilities.shape
+    n_classes = len(probabilities)
     mixed = np.maximum((1.0 - mixture) * probabilities + mixture / n_classes, MIN_PROBABILITY)
     log_mixed = np.log(mixed)
     scaled = power * log_mixed
@@ -102,12 +122,12 @@ def _loss_and_gradient(
     q = np.exp(scaled - top)
     total = q.sum(axis=0)
     q /= total
-    own = codes, np.arange(n)
-    loss = w @ (top + np.log(total) - scaled[own])
+    loss = float(w @ (top + np.log(total) - (targets * scaled).sum(axis=0)))
     change = (1.0 / n_classes - probabilities) / mixed
-    by_power = w @ ((q * log_mixed).sum(axis=0) - log_mixed[own])
-    by_mixture = power * (w @ ((q * change).sum(axis=0) - change[own]))
-    return float(loss), np.array([power * by_power, mixture * (1.0 - mixture) * by_mixture])
+    excess = q - targets
+    by_power = w @ (excess * log_mixed).sum(axis=0)
+    by_mixture = power * (w @ (excess * change).sum(axis=0))
+    return loss, np.array([power * by_power, mixture * (1.0 - mixture) * by_mixture])
 
 
 def _read(point: Floats) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from committee import CalibratedClassifier, LinearSVC, RandomForestClassifier
-from committee.calibration.power import Calibration, _loss_and_gradient, calibrate
+from committee.calibration.power import Calibration, _loss_and_gradient, _smoothed_targets, calibrate
 from committee.storage import load_model, save_model
 
 
@@ -74,16 +74,39 @@ def test_the_gradient_is_that_of_the_loss():
     rng = np.random.default_rng(0)
     p, codes = rng.dirichlet(np.ones(4), 50).T.copy(), rng.integers(0, 4, 50)
     share, at, step = np.full(50, 0.02), np.array([0.3, -2.0]), 1e-6
-    gradient = _loss_and_gradient(at, p, codes, share)[1]
+    targets = _smoothed_targets(codes, np.ones(50), 4)
+    gradient = _loss_and_gradient(at, p, targets, share)[1]
     for i in range(2):
         up, down = at.copy(), at.copy()
         up[i] += step
         down[i] -= step
-        difference = _loss_and_gradient(up, p, codes, share)[0] - _loss_and_gradient(down, p, codes, share)[0]
+        difference = _loss_and_gradient(up, p, targets, share)[0] - _loss_and_gradient(down, p, targets, share)[0]
         assert gradient[i] == pytest.approx(difference / (2.0 * step), rel=1e-5)
 
 
-def test_no_calibration_is_worse_than_none():
-    p = np.array([[1.0, 0.0], [0.0, 1.0]] * 10)
-    result = calibrate(p, np.array([0, 1] * 10), np.ones(20))
-    assert result.log_loss <= result.log_loss_before
+def test_a_few_rows_that_are_all_predicted_correctly_are_not_calibrated_to_zero_and_one():
+    """As (N + 1) / (N + 2) of their class, by Platt's targets: the log-loss alone has no minimum here."""
+    sure = np.array([[1.0, 0.0], [0.0, 1.0]] * 10)
+    codes = np.array([0, 1] * 10)
+    for probabilities in (sure, 0.98 * sure + 0.01):
+        found = calibrate(probabilities, codes, np.ones(20)).apply(probabilities)
+        np.testing.assert_allclose(found[np.arange(20), codes], 11.0 / 12.0, rtol=1e-4)
+
+
+def test_integer_weights_are_numbers_of_rows():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 40)
+    codes, weight = rng.integers(0, 3, 40), rng.integers(1, 4, 40)
+    one = calibrate(p, codes, weight.astype(float))
+    other = calibrate(np.repeat(p, weight, axis=0), np.repeat(codes, weight), np.ones(weight.sum()))
+    np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_a_calibration_never_increases_the_loss_of_smoothed_targets():
+    rng = np.random.default_rng(1)
+    for n in (2, 5, 30, 300):
+        p, codes = rng.dirichlet(np.ones(4), n), rng.integers(0, 4, n)
+        targets = _smoothed_targets(codes, np.ones(n), 4).T
+        np.testing.assert_allclose(targets.sum(axis=1), 1.0)
+        after = calibrate(p, codes, np.ones(n)).apply(p)
+        assert -(targets * np.log(after)).sum() <= -(targets * np.log(p)).sum() * (1.0 + 1e-12)
