@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.stats import MIN_PROBABILITY, log_losses
 from committee.calibration.slope import warn_not_converged
-from committee.sampling.resampling import are_whole
+from committee.sampling.resampling import are_whole, without_common_factor
 
 POWERS, MIXTURES = (-5.0, 5.0), (-30.0, 5.0)
 """Bounds of ln a and of the log-odds of e."""
@@ -89,7 +89,8 @@ def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats)
 
 def _smoothed_targets(codes: NDArray[np.integer], weight: Floats, n_classes: int) -> Floats:
     """The fraction of every row that counts for each class [K, n]; integer weights are numbers of rows."""
-    rows = weight if are_whole(weight) else weight * (np.count_nonzero(weight) / weight.sum())
+    rows = without_common_factor(weight)
+    rows = rows if are_whole(rows) else rows * (np.count_nonzero(rows) / rows.sum())
     n: Floats = np.bincount(codes, rows, n_classes)[codes].astype(np.float64)
     targets = np.tile(1.0 / ((n + 2.0) * max(n_classes - 1, 1)), (n_classes, 1))
     targets[codes, np.arange(codes.size)] = (n + 1.0) / (n + 2.0)
