@@ -2,7 +2,7 @@
 
 The CPU that a cache of numba's is for is the exact model of the machine. These are for a level: the instructions that
 all CPUs of the last decade have. A directory holds the kernels for one level, Python minor and numba minor, and a
-manifest with their digests and the hash of the sources they were compiled from. `tools/build_wheel.py` makes them.
+manifest with their digests and the hash of the sources they were compiled from. `tools/compile_kernels.py` makes them.
 """
 
 from __future__ import annotations

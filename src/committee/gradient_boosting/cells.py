@@ -119,7 +119,7 @@ class CellGrower:
         if not (total[cells.H] > 0.0 and total[cells.SQUARES] > 0.0):
             return None
         noise = total[cells.SQUARES] / total[cells.H]
-        # The largest of so many standard normal numbers is about this.
+        # About the largest of this number of standard normal variables
         least = math.sqrt(2.0 * math.log(len(pairs))) if len(pairs) > 1 else 1.0
         best, result = 0.0, None
         for a, b in pairs:
