@@ -45,6 +45,7 @@ from committee.gradient_boosting._defaults import automatic, automatic_rate
 from committee.gradient_boosting._stopping import BoostingStopping
 from committee.gradient_boosting.cells import CELL_LEAVES, cell_plan
 from committee.gradient_boosting.gradient_boosting import BoostingRound, Plan, Problem, gradient_boosting
+from committee.gradient_boosting.memory_rows import MemoryRows
 from committee.gradient_boosting.trees import TreePlan, TreeStack, max_leaves
 from committee.gradient_boosting.validation import (
     CrossedScores,
@@ -495,7 +496,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         train = rows.train
         problem, plan, base = self._problem(train, has_cells=True)
         stack = TreeStack(problem.matrix, self._max_nodes(plan, train.n_counted), None, len(problem.losses))
-        rounds = gradient_boosting(problem, plan, start_scores(base, train), seeds, stack)
+        rounds = gradient_boosting(MemoryRows(problem, plan, start_scores(base, train), stack), seeds)
         return Fold(ValidationLoss(rows.test, problem, base, plan.dropout > 0.0), rounds, base, stack)
 
     def _problem(self, rows: Rows, has_cells: bool) -> tuple[Problem, Plan, Floats]:
@@ -566,7 +567,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
                 add_scores(PackedSum(past.trees), validated.X, done, self.n_jobs)
                 validation.score += done.T
         seeds = self._seeds(len(past.records), n_rounds)
-        steps = gradient_boosting(problem, plan, past.score, seeds, stack)
+        steps = gradient_boosting(MemoryRows(problem, plan, past.score, stack), seeds)
         self._collect(steps, past, validation, stack, n_rounds, is_active)
         return None if validation is None or validation.halves is None else validation.halves.score
 

@@ -101,7 +101,7 @@ class CellGrower:
         self.pairs = pairs_of_columns(matrix)
         self.is_categorical = matrix.is_categorical
         self.weight = weight
-        self.repeats = (counts if counts.size else weight) if grower.has_repeats else NO_WEIGHTS
+        self.repeats = (counts if counts.size else weight) if grower.totals.has_repeats else NO_WEIGHTS
         each = (levels_of(matrix, f, self.repeats) for f in range(matrix.n_features))
         self.levels, self.n_levels = zip(*each, strict=True)
         self.moments = np.empty((matrix.n_rows, 5))

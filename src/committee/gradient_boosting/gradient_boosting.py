@@ -19,30 +19,16 @@ Friedman, Greedy function approximation: a gradient boosting machine, 2001. Chen
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.base.threads import n_threads
-from committee.gradient_boosting.cells import CellGrower, forms_cells, is_cell_round
-from committee.gradient_boosting.dart import Dropout, Rescaled
-from committee.gradient_boosting.trees import (
-    GrownTree,
-    TreeGrower,
-    TreePlan,
-    TreeStack,
-    all_rows,
-    newton_values,
-    quantile_values,
-)
-from committee.kernels.boosting import leaves
-from committee.losses.derivatives import Derivatives, UserValues, mean_loss
-from committee.losses.loss import NO_WEIGHTS, Loss, LossError
-from committee.losses.regression import at_scores
+from committee.gradient_boosting.dart import Rescaled
+from committee.gradient_boosting.trees import GrownTree, TreePlan
+from committee.losses.loss import NO_WEIGHTS, Loss
 from committee.records.binned import BinnedMatrix
 from committee.records.growth import Constraints
 
@@ -88,257 +74,91 @@ class BoostingRound(NamedTuple):
     stop: str = ""  # the algorithm has no end of its own
 
 
-class Workspace(NamedTuple):
-    """State of a run; its arrays are overwritten in every round."""
+class TrainingRows(Protocol):
+    """The training rows with their scores, in memory (memory_rows.py) or in blocks (block_rows.py)."""
 
-    problem: Problem
-    plan: Plan
-    derivatives: Derivatives
-    grower: TreeGrower
-    cells: CellGrower | None  # None: no cell rounds
-    stack: TreeStack
-    rows: NDArray[np.uint32]
-    threads: int
+    @property
+    def is_damped(self) -> bool:
+        """Whether a round that increases the loss is shortened."""
+        ...
 
-    @classmethod
-    def of(cls, problem: Problem, plan: Plan, stack: TreeStack) -> Workspace:
-        derivatives = Derivatives(problem.losses, problem.y, problem.weight, problem.is_multinomial)
-        grower = TreeGrower(problem.matrix, problem.constraints, plan.tree, problem.weight, plan.n_jobs, problem.counts)
-        cells, n = None, problem.y.size
-        if plan.tree.cell_leaves > 1 and plan.dropout == 0.0 and np.any(forms_cells(problem.matrix)):
-            cells = CellGrower(grower, problem.constraints, problem.weight, problem.counts, plan.n_jobs)
-        return cls(problem, plan, derivatives, grower, cells, stack, all_rows(n), n_threads(plan.n_jobs, n * 8))
+    def begin_round(self, seed: int) -> None:
+        """Draw the rows and features of the round, and drop earlier rounds (dart.py)."""
+        ...
+
+    def fit_trees(self) -> tuple[tuple[GrownTree, ...], int]:
+        """Fit a tree for every output to the derivatives; return them and the number of shortened steps."""
+        ...
+
+    def end_dropout(self, trees: Sequence[GrownTree]) -> Rescaled:
+        """Rescale the trees and the dropped rounds, which return to the scores."""
+        ...
+
+    def add_trees(self, trees: Sequence[GrownTree], factor: float = 1.0) -> None:
+        """Add a multiple of the trees to the scores."""
+        ...
+
+    def differentiate(self) -> float:
+        """Compute the derivatives at the scores; return the mean loss."""
+        ...
+
+    def recorded_loss(self, loss: float) -> float:
+        """The mean loss for the history, given that of `differentiate`."""
+        ...
 
 
-class Sample(NamedTuple):
-    """The rows and features of one round's trees."""
-
-    rows: NDArray[np.uint32]
-    features: NDArray[np.int64] | None  # None: all
-    seed: int
-    rng: np.random.Generator | None  # None where nothing is random
-
-
-def gradient_boosting(
-    problem: Problem, plan: Plan, score: Floats, seeds: Sequence[int], stack: TreeStack
-) -> Iterator[BoostingRound]:
-    """Boost from `score` [outputs, n], updated in place, one round per seed. The trees are appended to `stack`."""
-    work, dropout = Workspace.of(problem, plan, stack), Dropout(plan.dropout)
-    recorded = None
-    if problem.recorded != problem.losses:
-        recorded = Derivatives(problem.recorded, problem.y, problem.weight, False)
-    loss = differentiate(work, score)
+def gradient_boosting(rows: TrainingRows, seeds: Sequence[int]) -> Iterator[BoostingRound]:
+    """Boost from the scores of the rows, one round per seed."""
+    loss = rows.differentiate()
     for seed in seeds:
-        sample = draw_sample(work, seed)
-        if dropout.before_round(sample.rng, score):
-            differentiate(work, score)
+        rows.begin_round(seed)
         # Step 1: for every output a tree that follows the negative gradients, with leaves that minimize the loss
-        trees, n_halved = fit_trees(work, sample, score)
-        rescaled = dropout.after_round(trees, work.grower, stack, score)
+        trees, n_halved = rows.fit_trees()
+        rescaled = rows.end_dropout(trees)
         # Step 2: a step along the trees
-        add_trees(work, trees, score)
+        rows.add_trees(trees)
         # Step 3: the derivatives at the new scores
-        loss, n_damped = differentiate_damped(work, trees, score, loss)
-        train_loss = loss if recorded is None else recorded.update(score, work.threads)
-        yield BoostingRound(trees, train_loss, n_halved + n_damped, rescaled)
+        loss, n_damped = differentiate_damped(rows, trees, loss)
+        yield BoostingRound(trees, rows.recorded_loss(loss), n_halved + n_damped, rescaled)
 
 
-# --- the parts of a round ---------------------------------------------------------------------------------------------
-
-
-def differentiate(work: Workspace, score: Floats) -> float:
-    """Derivatives at the scores, and the mean loss; Huber's delta follows the residuals."""
-    problem = work.problem
-    work.derivatives.losses = at_scores(problem.losses, problem.y, problem.weight, score)
-    return work.derivatives.update(score, work.threads)
-
-
-def differentiate_damped(work: Workspace, trees: Sequence[GrownTree], score: Floats, loss: float) -> tuple[float, int]:
+def differentiate_damped(rows: TrainingRows, trees: Sequence[GrownTree], loss: float) -> tuple[float, int]:
     """Differentiate after a step; return the loss, and how often the step was halved.
 
     Steps of the multinomial loss are fitted class by class. If together they increase the loss of all rows, they are
     halved until they do not, at most MAX_HALVINGS times, then removed.
     """
-    new_loss, n_halved = differentiate(work, score), 0
-    is_sampled = work.plan.subsample < 1.0 or work.plan.dropout > 0.0
-    if not work.problem.is_multinomial or is_sampled:
-        return new_loss, 0
-    while new_loss > loss * (1.0 + ROUNDING) and n_halved <= MAX_HALVINGS:
+    new_loss, n_halved = rows.differentiate(), 0
+    while rows.is_damped and new_loss > loss * (1.0 + ROUNDING) and n_halved <= MAX_HALVINGS:
         fraction = 0.5 if n_halved < MAX_HALVINGS else 1.0
-        add_trees(work, trees, score, -fraction)
+        rows.add_trees(trees, -fraction)
         for tree in trees:
             tree.value[:] *= 1.0 - fraction
-        new_loss = differentiate(work, score)
+        new_loss = rows.differentiate()
         n_halved += 1
     return new_loss, n_halved
-
-
-def draw_sample(work: Workspace, seed: int) -> Sample:
-    """Rows and features of a round, in ascending order."""
-    plan, rows = work.plan, work.rows
-    if plan.subsample == 1.0 and plan.colsample == 1.0 and plan.dropout == 0.0:
-        return Sample(rows, None, seed, None)
-    rng, features = np.random.default_rng(seed), None
-    if plan.subsample < 1.0:
-        rows = _draw(rng, rows.size, plan.subsample).astype(np.uint32)
-    if plan.colsample < 1.0:
-        features = _draw(rng, work.problem.matrix.n_features, plan.colsample)
-    return Sample(rows, features, seed, rng)
-
-
-def _draw(rng: np.random.Generator, n: int, fraction: float) -> NDArray[np.int64]:
-    return np.sort(rng.choice(n, max(1, round(fraction * n)), replace=False, shuffle=False))
-
-
-def fit_trees(work: Workspace, sample: Sample, score: Floats) -> tuple[tuple[GrownTree, ...], int]:
-    """Fit a tree for every output and append it to the stack; return them and the number of shortened steps."""
-    trees: list[GrownTree] = []
-    n_halved, weight, n_outputs = 0, work.problem.weight, len(work.problem.losses)
-    has_cells = work.cells is not None and is_cell_round(work.stack.n_trees // n_outputs)
-    for k in range(n_outputs):
-        nodes, value, weight_out = work.stack.room()
-        result = _fit_cells(work, k, sample, nodes, value, score[k]) if has_cells else None
-        tree, n = result or _fit_tree(work, k, sample, nodes, value, score[k])
-        if weight.size:
-            leaves.sum_leaf_weights(tree.nodes, tree.nodes.size, tree.rows, weight, weight_out)
-        work.stack.keep(tree.nodes.size, k)
-        trees.append(tree)
-        n_halved += n
-    return tuple(trees), n_halved
-
-
-def _fit_tree(
-    work: Workspace, k: int, sample: Sample, nodes: NDArray[np.void], value: Floats, score: Floats
-) -> tuple[GrownTree, int]:
-    """Fit a tree to the derivatives of output k into the given arrays; return the number of shortened steps too."""
-    derivatives, grower = work.derivatives, work.grower
-    size_g, size_h = derivatives.sizes[k]
-    is_first_order = not work.plan.tree.second_order or not size_h > 0.0
-    h = grower.ones if is_first_order else derivatives.h[k]
-    size_h = grower.total_weight if is_first_order else size_h
-    has_unit_hessian = derivatives.losses[k].has_unit_hessian or is_first_order
-    grower.prepare(derivatives.g[k], h, size_g, size_h, has_unit_hessian)
-    tree = _grow(grower, sample, k, sample.features, nodes, value)
-    return tree, _optimize_leaves(work, k, tree, score)
-
-
-def _fit_cells(
-    work: Workspace, k: int, sample: Sample, nodes: NDArray[np.void], value: Floats, score: Floats
-) -> tuple[GrownTree, int] | None:
-    """As `_fit_tree`, for a tree of a cell round; None if no cells have an effect or leaves are not Newton steps."""
-    problem, derivatives, cells = work.problem, work.derivatives, work.cells
-    loss, h = derivatives.losses[k], derivatives.h[k]
-    if cells is None or loss.leaf != "newton":
-        return None
-    found = cells.estimate(derivatives.g[k], h, sample.features, sample.seed + k)
-    if found is None:
-        return None
-    g, grower = found.effect * h, cells.grower
-    size_g = float(np.abs(g * problem.weight if problem.weight.size else g).sum())
-    grower.prepare(g, h, size_g, derivatives.sizes[k][1], loss.has_unit_hessian)
-    tree = _grow(grower, sample, k, found.features, nodes, value)
-    rate = min(found.factor * work.plan.learning_rate, 1.0)
-    newton_values(tree, loss, g, h, problem.weight, cells.plan, rate)
-    if problem.is_multinomial:
-        np.clip(tree.value, -MAX_STEP, MAX_STEP, out=tree.value)
-        return tree, 0
-    return tree, _halve_tree(tree, loss, problem, score)
-
-
-def _grow(
-    grower: TreeGrower,
-    sample: Sample,
-    k: int,
-    features: NDArray[np.int64] | None,
-    nodes: NDArray[np.void],
-    value: Floats,
-) -> GrownTree:
-    """Grow a tree of output k on the derivatives that the grower has, on some features or all."""
-    nodes["key"][0] = sample.seed + k
-    rows = sample.rows.copy()
-    n_nodes = grower.grow(rows, nodes, features)
-    return GrownTree(nodes[:n_nodes], rows, value[:n_nodes])
-
-
-def add_trees(work: Workspace, trees: Sequence[GrownTree], score: Floats, factor: float = 1.0) -> None:
-    """Add a multiple of the trees to the scores of all rows; rows outside the sample are placed by their codes."""
-    for k, tree in enumerate(trees):
-        value = tree.value if factor == 1.0 else factor * tree.value
-        if tree.rows.size == work.problem.y.size:
-            leaves.add_leaf_steps(tree.nodes, tree.nodes.size, tree.rows, value, score[k])
-        else:
-            score[k] += value[work.grower.place(tree.nodes)]
 
 
 # --- leaves -----------------------------------------------------------------------------------------------------------
 
 
-def _optimize_leaves(work: Workspace, k: int, tree: GrownTree, score: Floats) -> int:
-    """Set the values of the leaves; return the number of shortened steps."""
-    problem, plan, derivatives = work.problem, work.plan, work.derivatives
-    loss, n_unsafe = derivatives.losses[k], 0
-    if loss.leaf != "newton":
-        quantile_values(tree, loss, problem.y, score, problem.weight, plan.learning_rate)
-    else:
-        g, h = derivatives.g[k], derivatives.h[k]
-        n_unsafe = newton_values(tree, loss, g, h, problem.weight, plan.tree, plan.learning_rate)
-    if problem.is_multinomial:
-        np.clip(tree.value, -MAX_STEP, MAX_STEP, out=tree.value)
-    if np.any(problem.constraints.monotone):
-        return _halve_tree(tree, loss, problem, score)
-    if not n_unsafe or problem.is_multinomial:
-        return 0
-    user_values = derivatives.user_values[k]
-    if user_values is not None and not _mark_increased(tree, user_values, problem, score):
-        return 0
-    unsafe = np.flatnonzero(tree.nodes["score"] == 1.0)
-    return sum(_halve_leaf(tree, int(i), loss, problem, score) for i in unsafe)
-
-
-def _mark_increased(tree: GrownTree, user_values: UserValues, problem: Problem, score: Floats) -> int:
-    """Number of leaves that increase the loss of their rows; the next round reuses the values."""
-    moved = score.copy()
-    leaves.add_leaf_steps(tree.nodes, tree.nodes.size, tree.rows, tree.value, moved)
-    before = user_values(score)
-    try:
-        after = user_values(moved)
-    except LossError:  # scores beyond the domain of the user's code: leaf by leaf
-        return 1
-    return leaves.mark_increased(tree.nodes, tree.nodes.size, tree.rows, before, after, problem.weight, ROUNDING)
-
-
-def _halve_leaf(tree: GrownTree, i: int, loss: Loss, problem: Problem, score: Floats) -> int:
-    """Halve the step of leaf i until the loss of its rows does not increase; return 1 if it was halved."""
-    start, n = int(tree.nodes["start"][i]), int(tree.nodes["n"][i])
-    rows = tree.rows[start : start + n]
-    before = _loss_of_rows(loss, problem, score, rows, 0.0)
+def halve_leaf(value: Floats, i: int, loss_at: Callable[[float], float]) -> int:
+    """Halve the step value[i] until the loss of the leaf does not increase; return 1 if it was halved."""
+    before = loss_at(0.0)
     for halvings in range(MAX_HALVINGS):
-        after = _loss_of_rows(loss, problem, score, rows, float(tree.value[i]))
-        if after <= before + ROUNDING * abs(before):
+        if loss_at(float(value[i])) <= before + ROUNDING * abs(before):
             return int(halvings > 0)
-        tree.value[i] *= 0.5
-    tree.value[i] = 0.0
+        value[i] *= 0.5
+    value[i] = 0.0
     return 1
 
 
-def _halve_tree(tree: GrownTree, loss: Loss, problem: Problem, score: Floats) -> int:
+def halve_tree(value: Floats, loss_at: Callable[[Floats], float]) -> int:
     """Halve the steps of all leaves together: halving a single one could violate a monotonicity constraint."""
-    before = _loss_of_rows(loss, problem, score, tree.rows, 0.0)
+    before = loss_at(np.zeros_like(value))
     for halvings in range(MAX_HALVINGS):
-        moved = score.copy()
-        leaves.add_leaf_steps(tree.nodes, tree.nodes.size, tree.rows, tree.value, moved)
-        if _loss_of_rows(loss, problem, moved, tree.rows, 0.0) <= before + ROUNDING * abs(before):
+        if loss_at(value) <= before + ROUNDING * abs(before):
             return int(halvings > 0)
-        tree.value[:] *= 0.5
-    tree.value[:] = 0.0
+        value[:] *= 0.5
+    value[:] = 0.0
     return 1
-
-
-def _loss_of_rows(loss: Loss, problem: Problem, score: Floats, rows: NDArray[np.uint32], step: float) -> float:
-    if loss.functions is not None:
-        try:
-            return float(loss.functions.total(problem.y, score, problem.weight, rows, step))
-        except Exception:  # the user's code may raise anything; if it raises for every step, so does the round
-            return math.inf
-    weight = problem.weight[rows] if problem.weight.size else NO_WEIGHTS
-    return mean_loss(loss, problem.y[rows], score[rows] + step, weight)

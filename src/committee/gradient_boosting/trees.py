@@ -64,11 +64,101 @@ def max_leaves(plan: TreePlan, n: int) -> int:
 
 
 class GrownTree(NamedTuple):
-    """Node records, the rows in an order that keeps those of every node together, and the value of every node."""
+    """Node records, the rows in an order that keeps those of every node together, values and sums of the nodes."""
 
     nodes: NDArray[np.void]
     rows: NDArray[np.uint32]
     value: Floats
+    sums: Floats  # [nodes, 3] of each leaf: g, h and weight
+
+
+class RowTotals(NamedTuple):
+    """What the growth of trees depends on of all rows together."""
+
+    n_counted: int  # number of rows, with an integer weight w counted as w rows
+    total_weight: float
+    has_weights: bool
+    is_whole: bool  # the weights are integers
+    has_repeats: bool  # the sample weights, without class weights, are integers: numbers of rows
+
+    @classmethod
+    def of(cls, n: int, weight: Floats, counts: Floats) -> RowTotals:
+        """`counts` are the numbers of rows that each row stands for, if they differ from the weights."""
+        repeats = counts if counts.size else weight
+        return cls(
+            number_of_rows(n, repeats),
+            float(weight.sum()) if weight.size else float(n),
+            bool(weight.size),
+            bool(weight.size and are_whole(weight)),
+            bool(repeats.size and are_whole(repeats)),
+        )
+
+
+class Scales(NamedTuple):
+    """Units of the packed gradients and hessians: g and h are multiplied by them and rounded."""
+
+    g: float
+    h: float
+
+
+class TreeRules:
+    """The record `RULES` of the trees of a fit; some of its fields change from tree to tree."""
+
+    def __init__(self, plan: TreePlan, constraints: Constraints, totals: RowTotals) -> None:
+        self.plan, self.totals = plan, totals
+        self.max_leaves = max_leaves(plan, totals.n_counted)
+        goal = Goal(
+            scores.SQUARED, 1, 1.0, 1.0, plan.l1, plan.l2, 0.5, totals.total_weight,
+            category_smoothing=plan.category_smoothing,
+            category_rows=plan.category_rows,
+        )  # fmt: skip
+        limits = Limits(
+            max_depth=min(plan.max_depth, NO_LIMIT),
+            max_splits=self.max_leaves - 1,
+            min_samples_split=2 * plan.min_samples_leaf,
+            min_samples_leaf=plan.min_samples_leaf,
+            min_weight_leaf=0,
+            min_gain=plan.min_gain,
+            stop_if_pure=False,
+            unit_weights=False,
+            max_features=plan.max_features,
+            random_splits=False,
+            best_first=True,
+            is_monotone=bool(np.any(constraints.monotone)),
+            has_groups=False,
+            whole_weights=totals.has_repeats,
+        )
+        self.record = np.array([(*goal, *limits)], RULES)
+        names = ("g_unit", "h_unit", "min_gain", "unit_weights", "min_weight_leaf", "category_noise")
+        self.field = {name: self.record[name] for name in names}  # views, as access by name is slow
+
+    def set_sizes(self, size_g: float, size_h: float, has_unit_hessian: bool) -> Scales:
+        """Set the limits of a tree on g and h of these sizes; return scales that use the 31 bits of each sum."""
+        totals, field = self.totals, self.field
+        is_counted = has_unit_hessian and (not totals.has_weights or totals.is_whole)
+        is_counted &= totals.total_weight < 2**PACKED_BITS
+        h_scale = 1.0 if is_counted else packing_scale(size_h, totals.n_counted)
+        g_scale = packing_scale(size_g, totals.n_counted)
+        field["g_unit"][0], field["h_unit"][0] = 1.0 / g_scale, 1.0 / h_scale
+        possible = size_g / totals.total_weight * (size_g / size_h) if size_h > 0.0 else 0.0
+        field["min_gain"][0] = max(self.plan.min_gain, MIN_GAIN * possible, 1e-300)
+        field["unit_weights"][0] = is_counted  # the sums of h are counts
+        field["min_weight_leaf"][0] = math.ceil(min(self.plan.min_hessian * h_scale, 2.0**40) * (1.0 - 1e-12))
+        return Scales(g_scale, h_scale)
+
+    def set_noise(self, size_g_squared: float, size_h: float) -> None:
+        """Set the variance of the gradients per hessian, given the weighted sum of their squares."""
+        self.field["category_noise"][0] = rounded(self.plan.category_penalty * (size_g_squared / size_h))
+
+
+def noise_weights(plan: TreePlan, matrix: BinnedMatrix, weight: Floats, repeats: Floats, n: int) -> Floats | None:
+    """The weight of g^2 in the variance of a sum of g; None if no split is charged for the order of categories.
+
+    `repeats` are the numbers of rows that each row counts for, empty if they are one.
+    """
+    if plan.category_penalty == 0.0 or not has_many_categories(matrix):
+        return None
+    return weight * weight / (repeats if repeats.size else 1.0) if weight.size else np.ones(n)
 
 
 class TreeGrower:
@@ -86,67 +176,25 @@ class TreeGrower:
         """`counts` are the numbers of rows that each row stands for, if they differ from the weights."""
         self.matrix, self.plan, self.weight = matrix, plan, weight
         n = matrix.n_rows
-        self.is_whole = bool(weight.size and are_whole(weight))
-        repeats = counts if counts.size else weight
-        self.has_repeats = bool(repeats.size and are_whole(repeats))
-        self.n_counted = number_of_rows(n, repeats)
-        most = max_leaves(plan, self.n_counted)
+        self.totals = RowTotals.of(n, weight, counts)
+        self.tree_rules = TreeRules(plan, constraints, self.totals)
+        self.rules = self.tree_rules.record
         self.records = feature_records(matrix, constraints)
-        ones = repeats.astype(np.int64) if self.has_repeats else np.ones(n, np.int64)
+        repeats = (counts if counts.size else weight) if self.totals.has_repeats else NO_WEIGHTS
+        ones = repeats.astype(np.int64) if repeats.size else np.ones(n, np.int64)
         is_counted = plan.min_samples_leaf > 1 or plan.category_rows > 0.0 or plan.category_smoothing > 0.0
-        threads = n_threads(n_jobs, n * matrix.n_features)
+        threads, most = n_threads(n_jobs, n * matrix.n_features), self.tree_rules.max_leaves
         self.histograms = HistogramGrower(matrix, self.records, most, ones if is_counted else None, threads)
-        self.total_weight = float(weight.sum()) if weight.size else float(n)
         self.amounts = np.empty(n, np.int64)
         self.ones = np.ones(n)
-        self.noise_weight: Floats | None = None  # of g^2 in the variance of a sum of g
-        if plan.category_penalty > 0.0 and has_many_categories(matrix):
-            self.noise_weight = weight * weight / (repeats if self.has_repeats else 1.0) if weight.size else self.ones
-        self.rules = self._rules(bool(np.any(constraints.monotone)), most)
-        names = ("g_unit", "h_unit", "min_gain", "unit_weights", "min_weight_leaf", "category_noise")
-        self.rule = {name: self.rules[name] for name in names}  # views, as access by name is slow
-
-    def _rules(self, is_monotone: bool, most_leaves: int) -> NDArray[np.void]:
-        plan = self.plan
-        goal = Goal(
-            scores.SQUARED, 1, 1.0, 1.0, plan.l1, plan.l2, 0.5, self.total_weight,
-            category_smoothing=plan.category_smoothing,
-            category_rows=plan.category_rows,
-        )  # fmt: skip
-        limits = Limits(
-            max_depth=min(plan.max_depth, NO_LIMIT),
-            max_splits=most_leaves - 1,
-            min_samples_split=2 * plan.min_samples_leaf,
-            min_samples_leaf=plan.min_samples_leaf,
-            min_weight_leaf=0,
-            min_gain=plan.min_gain,
-            stop_if_pure=False,
-            unit_weights=False,
-            max_features=plan.max_features,
-            random_splits=False,
-            best_first=True,
-            is_monotone=is_monotone,
-            has_groups=False,
-            whole_weights=self.has_repeats,
-        )
-        return np.array([(*goal, *limits)], RULES)
+        self.noise_weight = noise_weights(plan, matrix, weight, repeats, n)
 
     def prepare(self, g: Floats, h: Floats, size_g: float, size_h: float, has_unit_hessian: bool) -> None:
-        """Gradients and hessians as packed integers, on scales that use the 31 bits of each sum."""
-        is_counted = has_unit_hessian and (self.weight.size == 0 or self.is_whole)
-        is_counted &= self.total_weight < 2**PACKED_BITS
-        h_scale = 1.0 if is_counted else packing_scale(size_h, self.n_counted)
-        g_scale = packing_scale(size_g, self.n_counted)
-        quantise(g, h, self.weight, self.is_whole, g_scale, h_scale, self.amounts)
-        rule = self.rule
-        rule["g_unit"][0], rule["h_unit"][0] = 1.0 / g_scale, 1.0 / h_scale
-        possible = size_g / self.total_weight * (size_g / size_h) if size_h > 0.0 else 0.0
-        rule["min_gain"][0] = max(self.plan.min_gain, MIN_GAIN * possible, 1e-300)
+        """Gradients and hessians as packed integers."""
+        scales = self.tree_rules.set_sizes(size_g, size_h, has_unit_hessian)
+        quantise(g, h, self.weight, self.totals.is_whole, scales.g, scales.h, self.amounts)
         if self.noise_weight is not None and size_h > 0.0:
-            noise = float(np.sum(self.noise_weight * g * g)) / size_h
-            rule["category_noise"][0] = rounded(self.plan.category_penalty * noise)
-        rule["unit_weights"][0] = is_counted  # the sums of h are counts
-        rule["min_weight_leaf"][0] = math.ceil(min(self.plan.min_hessian * h_scale, 2.0**40) * (1.0 - 1e-12))
+            self.tree_rules.set_noise(sum(chunk_sums(self.noise_weight * g * g)), size_h)
 
     def grow(self, rows: NDArray[np.uint32], nodes: NDArray[np.void], features: NDArray[np.int64] | None) -> int:
         """Grow a tree of `rows`, which are reordered, into fresh `nodes`; return their number."""
@@ -169,6 +217,11 @@ def has_many_categories(matrix: BinnedMatrix) -> bool:
     return bool(np.any(matrix.is_categorical & (matrix.n_bins > FEW_CATEGORIES)))
 
 
+def chunk_sums(values: Floats) -> list[float]:
+    """The sum of each chunk of rows."""
+    return [float(values[first : first + leaves.CHUNK].sum()) for first in range(0, values.size, leaves.CHUNK)]
+
+
 def rounded(number: float) -> float:
     """Round to 24 bits, so that a sum does not depend on the order of its terms."""
     mantissa, exponent = math.frexp(number)
@@ -187,8 +240,10 @@ def newton_values(
     grown: GrownTree, loss: Loss, g: Floats, h: Floats, weight: Floats, plan: TreePlan, rate: float
 ) -> int:
     """Write the Newton steps of the leaves to grown.value; return how many might increase the loss of their leaf."""
+    nodes, n_nodes = grown.nodes, grown.nodes.size
+    leaves.sum_leaves(nodes, n_nodes, grown.rows, g, h, weight, grown.sums)
     step = leaves.NewtonStep(plan.l1, plan.l2, rate, loss.curvature_bound)
-    return leaves.newton_leaves(grown.nodes, grown.nodes.size, grown.rows, g, h, weight, step, grown.value)
+    return leaves.newton_leaves(nodes, n_nodes, grown.sums, step, grown.value)
 
 
 def quantile_values(grown: GrownTree, loss: Loss, y: Floats, score: Floats, weight: Floats, rate: float) -> None:
@@ -212,6 +267,7 @@ class TreeStack:
         self.matrix, self.max_nodes = matrix, max_nodes
         self.capacity = max(CHUNK // (n_outputs * max_nodes), 1) * n_outputs  # the trees of a round stay together
         self.parts = [] if done is None else [done]
+        self.sums = np.zeros((max_nodes, 3))
         self.is_open = False
         self.sizes: list[int] = []
         self.outputs: list[int] = []
@@ -223,20 +279,23 @@ class TreeStack:
         self.is_open = True
 
     def room(self) -> tuple[NDArray[np.void], Floats, Floats]:
-        """Empty nodes, values and weights of the next tree."""
+        """Empty nodes, values and sums of the next tree."""
         if len(self.sizes) == self.capacity:
             self._close_chunk()
         if not self.is_open:
             self._open_chunk()
         t = len(self.sizes)
-        return self.nodes[t], self.value[t], self.weight[t]
+        return self.nodes[t], self.value[t], self.sums
 
     @property
     def n_trees(self) -> int:
         return sum(part.n_trees for part in self.parts) + len(self.sizes)
 
-    def keep(self, n_nodes: int, output: int) -> None:
-        """Append the tree that was written to `room`."""
+    def keep(self, n_nodes: int, output: int, has_weights: bool) -> None:
+        """Append the tree that was written to `room`; has_weights, with the weights of its sums."""
+        t = len(self.sizes)
+        if has_weights:
+            leaves.sum_leaf_weights(self.nodes[t], n_nodes, self.sums, self.weight[t])
         self.sizes.append(n_nodes)
         self.outputs.append(output)
 
@@ -274,6 +333,11 @@ class TreeStack:
         """All trees so far."""
         self._close_chunk()
         return BoostedTrees.join(self.parts)
+
+
+def draw_sorted(rng: np.random.Generator, n: int, fraction: float) -> NDArray[np.int64]:
+    """A random fraction of 0 .. n - 1, at least one, in ascending order."""
+    return np.sort(rng.choice(n, max(1, round(fraction * n)), replace=False, shuffle=False))
 
 
 def all_rows(n: int) -> NDArray[np.uint32]:

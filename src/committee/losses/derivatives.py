@@ -22,11 +22,14 @@ class Derivatives:
     results do not depend on the number of threads.
     """
 
-    def __init__(self, losses: tuple[Loss, ...], y: NDArray[Any], weight: Floats, is_multinomial: bool) -> None:
+    def __init__(
+        self, losses: tuple[Loss, ...], y: NDArray[Any], weight: Floats, is_multinomial: bool, allocate: Any = np.empty
+    ) -> None:
+        """`allocate` makes the arrays g and h."""
         n, n_outputs = y.size, len(losses)
         self.losses, self.y, self.weight, self.is_multinomial = losses, y, weight, is_multinomial
         self.n_blocks = -(-n // d.BLOCK)
-        self.g, self.h = np.empty((n_outputs, n)), np.empty((n_outputs, n))
+        self.g, self.h = (allocate((n_outputs, n), np.float64) for _ in range(2))
         self.sums = np.empty((n_outputs, self.n_blocks, 3))
         self.all_sums = np.empty((self.n_blocks, 1 + 2 * n_outputs)) if is_multinomial else np.empty((0, 0))
         self.sizes: list[tuple[float, float]] = []  # weighted sums of |g| and of h of every output
@@ -74,6 +77,13 @@ class Derivatives:
 
 def column_sums(sums: Floats) -> list[float]:
     return (sums[0] if len(sums) == 1 else sums.sum(axis=0)).tolist()
+
+
+def total_loss(loss: Loss, y: Floats, score: Floats, weight: Floats) -> float:
+    """Summed loss of the rows at the scores [n] of one output."""
+    derivatives = Derivatives((loss,), y, weight, False)
+    derivatives.update(score[np.newaxis])
+    return column_sums(derivatives.sums[0])[0]
 
 
 def mean_loss(loss: Loss, y: Floats, score: Floats, weight: Floats) -> float:

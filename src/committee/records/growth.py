@@ -240,3 +240,18 @@ CODES, WEIGHTS_OF_CLASSES, SUMS, LOW_HALVES = range(4)
 
 WEIGHTS, TARGETS, Y_VALUE, LEFT_COST, LEFT_WEIGHT, LEFT_MEDIAN = range(6)
 """Rows of Work.absolute: two Fenwick trees, then values by rank, then what each cut leaves on the left."""
+
+CUT = np.dtype(
+    [
+        ("feature", "i8"),
+        ("start", "i8"),  # rows start : start + n of the block are divided
+        ("n", "i8"),
+        ("n_left", "i8"),  # the number of them that go left, and what they count for
+        ("left_count", "i8"),
+        ("is_summed", "i8"),  # one child is summed: the left one if sums_left
+        ("sums_left", "i8"),
+        ("side", "u1", (256,)),  # 1 for the codes that go left
+    ],
+    align=True,
+)
+"""How the rows of one node in a block are divided (kernels/trees/block_tree.py)."""

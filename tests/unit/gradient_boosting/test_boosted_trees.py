@@ -17,7 +17,7 @@ from committee.gradient_boosting.trees import (
     number_of_rows,
     quantile_values,
 )
-from committee.kernels.boosting.leaves import sum_leaf_weights
+from committee.kernels.boosting.leaves import sum_leaves
 from committee.losses.loss import NO_WEIGHTS
 from committee.losses.regression import REGRESSION_LOSSES
 from committee.records.binned import BinnedMatrix
@@ -44,11 +44,11 @@ def make_table(n: int, seed: int = 0, with_sets: bool = True) -> tuple[BinnedMat
 
 
 def grow_one(grower: TreeGrower, stack: TreeStack, n: int) -> GrownTree:
-    nodes, value, _ = stack.room()
+    nodes, value, sums = stack.room()
     rows = all_rows(n)
     n_nodes = grower.grow(rows, nodes, None)
     value[:n_nodes] = np.where(nodes["left"][:n_nodes] == LEAF, np.arange(n_nodes) + 1.0, 0.0)
-    return GrownTree(nodes[:n_nodes], rows, value[:n_nodes])
+    return GrownTree(nodes[:n_nodes], rows, value[:n_nodes], sums[:n_nodes])
 
 
 @pytest.mark.parametrize("with_sets", [False, True])
@@ -71,7 +71,7 @@ def test_a_stack_predicts_what_growth_said(with_sets):
             start, size = tree.nodes["start"][i], tree.nodes["n"][i]
             assert (placed[tree.rows[start : start + size]] == i).all()
         expected[:, t % 2] += tree.value[placed]
-        stack.keep(tree.nodes.size, t % 2)
+        stack.keep(tree.nodes.size, t % 2, False)
     trees = stack.trees()
     assert trees.n_trees == n_trees
     result = np.zeros((n, 2))
@@ -118,10 +118,9 @@ def test_weights_of_nodes_are_those_of_their_rows():
     stack = TreeStack(matrix, grower.histograms.max_nodes)
     g, h = rng.normal(size=n), np.ones(n)
     grower.prepare(g, h, (weight * abs(g)).sum(), weight.sum(), True)
-    _, _, weight_out = stack.room()
     tree = grow_one(grower, stack, n)
-    sum_leaf_weights(tree.nodes, tree.nodes.size, tree.rows, weight, weight_out)
-    stack.keep(tree.nodes.size, 0)
+    sum_leaves(tree.nodes, tree.nodes.size, tree.rows, g, h, weight, tree.sums)
+    stack.keep(tree.nodes.size, 0, True)
     trees = stack.trees()
     assert trees.weight[0] == pytest.approx(weight.sum())
     leaf = grower.place(tree.nodes)
@@ -199,7 +198,7 @@ def test_monotone_constraints_bound_the_leaves():
         mean = g[leaf == i].mean()
         assert tree.nodes["lower"][i] - 1e-6 <= mean <= tree.nodes["upper"][i] + 1e-6
         tree.value[i] = mean
-    stack.keep(tree.nodes.size, 0)
+    stack.keep(tree.nodes.size, 0, False)
     packed = PackedSum(stack.trees())
     scores = np.zeros((12, n, 1))
     for code in range(12):

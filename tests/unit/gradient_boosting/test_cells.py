@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.gradient_boosting import cells
-from committee.gradient_boosting import gradient_boosting as rounds_of
+from committee.gradient_boosting import memory_rows as rounds_of
 from committee.gradient_boosting.cells import CellGrower, Effects, is_cell_round
 from committee.gradient_boosting.trees import TreeGrower, TreePlan
 from committee.records.growth import Constraints

@@ -20,7 +20,7 @@ from sklearn.model_selection import KFold
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.base import threads
-from committee.gradient_boosting import gradient_boosting
+from committee.gradient_boosting import memory_rows
 from committee.gradient_boosting import trees as boosted_trees
 from committee.losses.classification import CLASSIFICATION_LOSSES
 from committee.losses.derivatives import mean_loss
@@ -137,7 +137,7 @@ def test_a_plain_newton_leaf_raises_the_loss_and_ours_does_not(monkeypatch: pyte
     model = make("log_loss", learning_rate=1.0, n_estimators=6).fit(X, y, init_score=wrong)
     assert model.history_.n_halved[0] == 2
     assert_decreases(model.history_.train_loss)
-    monkeypatch.setattr(gradient_boosting, "_halve_leaf", lambda *_: 0)
+    monkeypatch.setattr(memory_rows, "halve_leaf", lambda *_: 0)
     plain = make("log_loss", learning_rate=1.0, n_estimators=1).fit(X, y, init_score=wrong)
     start = np.mean(np.logaddexp(0.0, wrong) - y * wrong)
     assert plain.history_.train_loss[0] > 10.0 * start > model.history_.train_loss[0]

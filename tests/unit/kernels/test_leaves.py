@@ -41,7 +41,9 @@ def newton(
 ) -> tuple[NDArray[np.float64], int]:
     value = np.full(tree.nodes.size, np.nan)
     step = leaves.NewtonStep(l1, l2, rate, curvature_bound)
-    n_unsafe = leaves.newton_leaves(tree.nodes, tree.nodes.size, tree.rows, g, h, weight, step, value)
+    sums = np.empty((tree.nodes.size, 3))
+    leaves.sum_leaves(tree.nodes, tree.nodes.size, tree.rows, g, h, weight, sums)
+    n_unsafe = leaves.newton_leaves(tree.nodes, tree.nodes.size, sums, step, value)
     return value, n_unsafe
 
 
@@ -242,14 +244,40 @@ def test_place_coded_rows(d):
 
 
 def test_sum_leaf_weights():
-    rng = np.random.default_rng(4)
     nodes = new_nodes(5)  # 0 -> (1, 2), 1 -> (3, 4)
     nodes["left"][:2] = [1, 3]
-    nodes["start"], nodes["n"] = [0, 0, 6, 0, 2], [10, 6, 4, 2, 4]
-    rows, weight, total = rng.permutation(10).astype(np.uint32), rng.exponential(size=10), np.empty(5)
-    leaves.sum_leaf_weights(nodes, 5, rows, weight, total)
-    expected = [weight[rows[s : s + n]].sum() for s, n in zip(nodes["start"], nodes["n"], strict=True)]
-    np.testing.assert_allclose(total, expected, rtol=1e-14)
+    sums, total = np.zeros((5, 3)), np.empty(5)
+    sums[2:, 2] = [0.5, 2.0, 4.0]
+    leaves.sum_leaf_weights(nodes, 5, sums, total)
+    assert total.tolist() == [6.5, 6.0, 0.5, 2.0, 4.0]
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_sums_of_leaves_do_not_depend_on_where_chunks_are(is_weighted):
+    """Sums by leaf, over ascending rows, and sums of chunks by the leaf of each row, added in order, have equal bits."""
+    rng = np.random.default_rng(5)
+    n, n_leaves = 3 * leaves.CHUNK + 1000, 4
+    g, h = rng.normal(size=n) * 10.0 ** rng.integers(-6, 6, n), rng.exponential(size=n)
+    weight = rng.exponential(size=n) if is_weighted else NO_WEIGHTS
+    leaf = rng.integers(1, n_leaves + 1, n)
+    leaf[rng.random(n) < 0.1] = -1
+    leaf[leaf == 2] = np.where(np.flatnonzero(leaf == 2) < leaves.CHUNK, 2, 1)  # a leaf without rows in later chunks
+    of_leaf = [np.flatnonzero(leaf == i) for i in range(1, n_leaves + 1)]
+    nodes = new_nodes(n_leaves + 1)
+    nodes["left"][0] = 1
+    nodes["n"][1:] = [rows.size for rows in of_leaf]
+    nodes["start"][1:] = np.cumsum([0, *(rows.size for rows in of_leaf[:-1])])
+    sums = np.zeros((n_leaves + 1, 3))
+    leaves.sum_leaves(nodes, nodes.size, np.concatenate(of_leaf).astype(np.uint32), g, h, weight, sums)
+    parts = []
+    for first, last in ((0, 2 * leaves.CHUNK), (2 * leaves.CHUNK, n)):
+        part = np.zeros((-(-(last - first) // leaves.CHUNK), n_leaves + 1, 3))
+        leaves.sum_placed_rows(leaf[first:last], g[first:last], h[first:last], weight[first:last], part)
+        parts.append(part)
+    np.testing.assert_array_equal(np.add.accumulate(np.concatenate(parts))[-1], sums)
+    w = weight if is_weighted else np.ones(n)
+    for i, rows in enumerate(of_leaf, 1):
+        np.testing.assert_allclose(sums[i], [(g * w)[rows].sum(), (h * w)[rows].sum(), w[rows].sum()], rtol=1e-9)
 
 
 def test_leaves_whose_loss_rises_are_marked():

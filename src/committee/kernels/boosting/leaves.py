@@ -9,6 +9,9 @@ import numpy as np
 from committee.base.jit import kernel, part
 from committee.kernels.exp_log import exp
 
+CHUNK = 65_536
+"""Rows whose numbers are added up; then the sums of such chunks are added in order."""
+
 
 class NewtonStep(NamedTuple):
     """The step rate * S(G, l1) / (H + l2) of a leaf, S being the soft threshold."""
@@ -21,31 +24,54 @@ class NewtonStep(NamedTuple):
 
 @part
 def leaf_sums(node, rows, g, h, weight):
-    """Weighted sums of g and h (any two numbers by row) over a leaf's rows."""
-    g_sum = 0.0
-    h_sum = 0.0
+    """Weighted sums of g and h (any two numbers by row) over a leaf's rows, and their weight.
+
+    The rows are in ascending order. Those of a chunk of the table are summed, then the chunks in order: so a table
+    whose chunks are in several places has the same sums.
+    """
+    g_sum = h_sum = w_sum = 0.0
+    g_chunk = h_chunk = w_chunk = 0.0
+    end = np.uintp(CHUNK)
+    for i in range(np.uintp(node.start), np.uintp(node.start + node.n)):
+        row = np.uintp(rows[i])
+        if row >= end:
+            g_sum += g_chunk
+            h_sum += h_chunk
+            w_sum += w_chunk
+            g_chunk = h_chunk = w_chunk = 0.0
+            end = (row // np.uintp(CHUNK) + np.uintp(1)) * np.uintp(CHUNK)
+        if weight.size == 0:
+            g_chunk += g[row]
+            h_chunk += h[row]
+        else:
+            w = weight[row]
+            g_chunk += g[row] * w
+            h_chunk += h[row] * w
+            w_chunk += w
     if weight.size == 0:
-        for i in range(np.uintp(node.start), np.uintp(node.start + node.n)):
-            row = np.uintp(rows[i])
-            g_sum += g[row]
-            h_sum += h[row]
-    else:
-        for i in range(np.uintp(node.start), np.uintp(node.start + node.n)):
-            row = np.uintp(rows[i])
-            g_sum += g[row] * weight[row]
-            h_sum += h[row] * weight[row]
-    return g_sum, h_sum
+        return g_sum + g_chunk, h_sum + h_chunk, np.float64(node.n)
+    return g_sum + g_chunk, h_sum + h_chunk, w_sum + w_chunk
 
 
-@part
-def weight_of(node, rows, weight):
-    """Weight of a leaf's rows."""
-    total = np.float64(node.n)
-    if weight.size > 0:
-        total = 0.0
-        for i in range(node.start, node.start + node.n):
-            total += weight[rows[i]]
-    return total
+@kernel
+def sum_leaves(nodes, n_nodes, rows, g, h, weight, sums_out):
+    """Write the sums of g and h and the weight of every leaf to sums_out [n_nodes, 3]."""
+    for i in range(n_nodes):
+        if nodes[i].left < 0:
+            sums_out[i, 0], sums_out[i, 1], sums_out[i, 2] = leaf_sums(nodes[i], rows, g, h, weight)
+
+
+@kernel
+def sum_placed_rows(leaf, g, h, weight, sums_out):
+    """The same of each chunk of rows, sums_out [chunks, n_nodes, 3], by the leaf of every row (-1: in none)."""
+    for row in range(leaf.size):
+        i = leaf[row]
+        if i >= 0:
+            sums = sums_out[row // CHUNK, i]
+            w = weight[row] if weight.size > 0 else 1.0
+            sums[0] += g[row] * w
+            sums[1] += h[row] * w
+            sums[2] += w
 
 
 @part
@@ -63,12 +89,12 @@ def cannot_increase(step, h_sum, l2, learning_rate, curvature_bound):
 
 
 @kernel
-def newton_leaves(nodes, n_nodes, rows, g, h, weight, newton, value_out):
+def newton_leaves(nodes, n_nodes, sums, newton, value_out):
     """Write the `NewtonStep` of every leaf (0 elsewhere); return how many may increase the loss of their leaf.
 
-    Those are marked by a 1 in the node's `score` field. Without a curvature bound, leaves of H = 0 step along the mean
-    gradient. A step that bounds on the values make longer than Newton's may increase the loss too; boosting checks all
-    leaves then.
+    sums [n_nodes, 3] are those of `sum_leaves`. Unsafe leaves are marked by a 1 in the node's `score` field. Without a
+    curvature bound, leaves of H = 0 step along the mean gradient. A step that bounds on the values make longer than
+    Newton's may increase the loss too; boosting checks all leaves then.
     """
     l1, l2, learning_rate, curvature_bound = newton
     n_unsafe = 0
@@ -78,13 +104,13 @@ def newton_leaves(nodes, n_nodes, rows, g, h, weight, newton, value_out):
         node.score = 0.0
         if node.left >= 0:
             continue
-        g_sum, h_sum = leaf_sums(node, rows, g, h, weight)
+        g_sum, h_sum = sums[i, 0], sums[i, 1]
         shrunk = max(abs(g_sum) - l1, 0.0)
         below = h_sum + l2 + node.extra_l2
         if below <= 0.0:
             if curvature_bound >= 0.0:
                 continue
-            below = weight_of(node, rows, weight)
+            below = sums[i, 2]
         value = (shrunk if g_sum > 0.0 else -shrunk) / below
         value = min(max(value, node.lower), node.upper)
         value_out[i] = learning_rate * value
@@ -105,7 +131,7 @@ def mark_increased(nodes, n_nodes, rows, before, after, weight, tolerance):
         node = nodes[i]
         node.score = 0.0
         if node.left < 0:
-            loss_before, loss_after = leaf_sums(node, rows, before, after, weight)
+            loss_before, loss_after, _ = leaf_sums(node, rows, before, after, weight)
             if not loss_after <= loss_before + tolerance * abs(loss_before):  # not a number is a rise too
                 node.score = 1.0
                 n_increased += 1
@@ -153,13 +179,11 @@ def place_coded_rows(tiles, nodes, records, leaf_out):
 
 
 @kernel
-def sum_leaf_weights(nodes, n_nodes, rows, weight, weight_out):
-    """Weight of the rows of every node: leaves are summed, the others add their children."""
+def sum_leaf_weights(nodes, n_nodes, sums, weight_out):
+    """Weight of the rows of every node: those of leaves are sums[:, 2], the others add their children."""
     for i in range(n_nodes - 1, -1, -1):
         node = nodes[i]
-        total = 0.0
         if node.left >= 0:
-            total = weight_out[node.left] + weight_out[node.left + 1]
+            weight_out[i] = weight_out[node.left] + weight_out[node.left + 1]
         else:
-            total = weight_of(node, rows, weight)
-        weight_out[i] = total
+            weight_out[i] = sums[i, 2]

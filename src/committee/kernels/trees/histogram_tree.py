@@ -528,6 +528,20 @@ def part_rows(rows, column, side, spare):
 
 
 @part
+def restore_order(rows, n_left, spare):
+    """Undo a `part_rows`: merge the two ascending parts, the right one of which is also in `spare`."""
+    i = n_left - 1
+    j = rows.size - n_left - 1
+    while j >= 0:
+        if i >= 0 and rows[i] > spare[j]:
+            rows[i + j + 1] = rows[i]
+            i -= 1
+        else:
+            rows[i + j + 1] = spare[j]
+            j -= 1
+
+
+@part
 def count_rows(rows, rules, h, ones):
     """Number of rows, with an integer weight w counted as w rows."""
     if rules.unit_weights == 1:
@@ -595,6 +609,7 @@ def grow_on_histograms(rules_1, features, sample, nodes, pool, work, team):
         count = count_rows(members[:n_left], rules, node.left_sum & LOW, work.ones)
         if needs_count and min(count, node.count - count) < rules.min_samples_leaf:
             # Too few rows on one side: search again with counts; the node waits for its turn with a smaller gain.
+            restore_order(members, n_left, work.spare)
             node.n_rejected += 1
             if node.n_rejected > 2:
                 continue  # impossible, but the loop must end
