@@ -24,7 +24,7 @@ from committee.records.growth import CUT, HistogramWork
 ROOT = 0
 """The segment of all rows of a tree."""
 
-AHEAD = 8
+AHEAD = 64
 """Number of open leaves whose splits are asked for at once."""
 
 Allocate = Callable[[tuple[int, ...], Any], NDArray[Any]]

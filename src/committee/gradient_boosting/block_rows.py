@@ -233,6 +233,11 @@ class AddTrees(NamedTuple):
     number: int  # of the round
     size: int = 0
 
+    @property
+    def is_kept(self) -> bool:
+        """The scores depend on the trees of all rounds."""
+        return True
+
     def run(self, block: BoostedBlock, total: Integers) -> Floats:
         for k, (nodes, value) in enumerate(zip(self.nodes, self.values, strict=True)):
             leaf = block.leaf[k]

@@ -254,7 +254,7 @@ def test_sum_leaf_weights():
 
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_sums_of_leaves_do_not_depend_on_where_chunks_are(is_weighted):
-    """Sums by leaf, over ascending rows, and sums of chunks by the leaf of each row, added in order, have equal bits."""
+    """Sums over the rows of a leaf, and sums of chunks by the leaf of each row, added in order, have equal bits."""
     rng = np.random.default_rng(5)
     n, n_leaves = 3 * leaves.CHUNK + 1000, 4
     g, h = rng.normal(size=n) * 10.0 ** rng.integers(-6, 6, n), rng.exponential(size=n)

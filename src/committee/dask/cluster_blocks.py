@@ -1,0 +1,289 @@
+"""Blocks of rows on the workers of a Dask cluster.
+
+Every worker has a `BlockHost`, an actor that holds the states of some blocks. The driver sends each request to all
+hosts and adds up what they return. It keeps a log of the requests of the current round and of what earlier rounds have
+left behind. A block is moved by loading it on another worker and repeating the log there:
+
+    a worker is lost           its blocks are moved to the others, which are asked for their part of the sum only
+    a worker does not answer   as if it was lost; should it answer later, nobody listens
+    a worker joins             at the next round it is given its share of the blocks
+
+Sums of blocks are integers, or added in the order of the blocks, so nothing of this changes a bit of the model.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from committee.base.array_types import Floats
+from committee.blocks.steps import Answer, PartialAnswer, Step, join_answers, take_steps
+
+PATIENCE = 20.0
+"""Seconds without an answer, or times the duration of earlier requests, after which a worker counts as lost."""
+
+RECOVERY = 60.0
+"""Seconds to wait for a worker if there is none."""
+
+
+class Failure(NamedTuple):
+    """An exception of a step or of loading a block, in place of an answer: errors of the cluster are raised instead."""
+
+    error: BaseException
+
+
+class Request(NamedTuple):
+    """Steps that are sent together, numbered in their order."""
+
+    number: int
+    steps: tuple[Step, ...]
+
+
+class BlockHost:
+    """The blocks of one fit on one worker; a Dask actor."""
+
+    def __init__(self) -> None:
+        self.states: dict[int, Any] = {}
+        self.done: dict[int, int] = {}  # the number of the last request that a block has taken
+
+    def load(self, b: int, make: Callable[[Any], Any], data: Any, log: Sequence[Request]) -> Failure | None:
+        """Make the state of block b from its data and repeat the requests."""
+        try:
+            state = make(data)
+            for request in log:
+                take_steps(request.steps, [state])
+            self.states[b], self.done[b] = state, log[-1].number if log else 0
+        except Exception as error:
+            return Failure(error)
+        return None
+
+    def drop(self, blocks: Sequence[int]) -> None:
+        """Forget blocks that other workers have now."""
+        for b in blocks:
+            self.states.pop(b, None)
+
+    def take(self, request: Request, blocks: Sequence[int]) -> PartialAnswer | Failure:
+        """Take the steps of a request on some blocks. The last step, which answers, may be repeated; others are not."""
+        try:
+            answers = [self._take(request, b) for b in blocks]
+        except Exception as error:
+            return Failure(error)
+        total = answers[0].total
+        for answer in answers[1:]:
+            total += answer.total
+        return PartialAnswer(total, [part for answer in answers for part in answer.parts])
+
+    def _take(self, request: Request, b: int) -> PartialAnswer:
+        is_repeated = self.done[b] == request.number
+        answer = take_steps(request.steps[-1:] if is_repeated else request.steps, [self.states[b]])
+        self.done[b] = request.number
+        return answer
+
+
+class Log:
+    """What a block must repeat to have the present state."""
+
+    def __init__(self) -> None:
+        self.kept: list[Step] = []  # steps of earlier rounds that later ones depend on
+        self.recent: list[Request] = []  # since the last of them
+
+    def add(self, request: Request) -> None:
+        """Append a request. Steps with `is_kept` make the ones before superfluous, but for those with `is_kept`."""
+        if any(_is_kept(step) for step in request.steps):
+            self.kept += [step for earlier in self.recent for step in earlier.steps if _is_kept(step)]
+            self.recent = []
+        self.recent.append(request)
+
+    def before(self, request: Request) -> list[Request]:
+        """The requests to repeat before this one."""
+        kept = [Request(0, tuple(self.kept))] if self.kept else []
+        return kept + [each for each in self.recent if each.number < request.number]
+
+
+def _is_kept(step: Step) -> bool:
+    return bool(getattr(step, "is_kept", False))
+
+
+class ClusterBlocks:
+    """`Blocks` on the workers of a cluster."""
+
+    def __init__(self, client: Any, data: Sequence[Any], make: Callable[[Any], Any]) -> None:
+        """`data` are futures of what `make`, a picklable function, makes the state of each block from."""
+        self.client, self.data, self.make = client, list(data), make
+        self.hosts: dict[str, Any] = {}
+        self.place: dict[int, str] = {}  # the worker of every block
+        self.log, self.number = Log(), 0
+        self.name = f"committee-{uuid4().hex}"
+        self.n_messages = self.n_lost = 0
+        self._slowest = 0.0
+        self._checked = time.monotonic()
+
+    # --- requests -----------------------------------------------------------------------------------------------------
+
+    def ask(self, *steps: Step) -> Answer:
+        self.number += 1
+        request = Request(self.number, steps)
+        self._spread()
+        self.log.add(request)
+        parts: dict[int, Floats] = {}
+        totals: list[Any] = []
+        begun = time.monotonic()
+        while missing := [b for b in range(len(self.data)) if b not in parts]:
+            for blocks, answer in self._ask_hosts(request, missing):
+                totals.append(answer.total)
+                parts.update(zip(blocks, answer.parts, strict=True))
+        self._slowest = max(self._slowest, time.monotonic() - begun)
+        return join_answers(totals, [parts[b] for b in range(len(self.data))])
+
+    def _ask_hosts(self, request: Request, missing: Sequence[int]) -> list[tuple[list[int], PartialAnswer]]:
+        """Ask the hosts of the missing blocks; those of workers that do not answer are left for the next call."""
+        self._place([b for b in missing if b not in self.place], request)
+        shares = {worker: [b for b in missing if self.place.get(b) == worker] for worker in self.hosts}
+        asked = [
+            (worker, blocks, self.hosts[worker].take(request, blocks)) for worker, blocks in shares.items() if blocks
+        ]
+        answers: list[tuple[list[int], PartialAnswer]] = []
+        for worker, blocks, future in asked:
+            answer = self._result(worker, future)
+            if answer is not None:
+                answers.append((blocks, answer))
+        return answers
+
+    def _result(self, worker: str, future: Any) -> Any:
+        """The result of an actor's call; None if its worker is lost. Errors of the steps are raised."""
+        self.n_messages += 1
+        deadline = time.monotonic() + max(PATIENCE, PATIENCE * self._slowest)
+        while True:
+            try:
+                result = future.result(timeout=1.0)
+                break
+            except TimeoutError:
+                if time.monotonic() > deadline or worker not in self._workers():
+                    self._lose(worker)
+                    return None
+            except Exception:  # of the cluster: those of steps are returned
+                self._lose(worker)
+                return None
+        if isinstance(result, Failure):
+            raise result.error
+        return result
+
+    # --- workers ------------------------------------------------------------------------------------------------------
+
+    def _workers(self) -> list[str]:
+        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def _lose(self, worker: str) -> None:
+        """Forget a worker; its blocks have no place."""
+        if self.hosts.pop(worker, None) is not None:
+            self.n_lost += 1
+        self.place = {b: each for b, each in self.place.items() if each != worker}
+
+    def _live_workers(self) -> list[str]:
+        """The workers with a host; waits for one if there is none."""
+        deadline = time.monotonic() + RECOVERY
+        while True:
+            workers = self._workers()
+            for worker in set(self.hosts) - set(workers):
+                self._lose(worker)
+            for worker in set(workers) - set(self.hosts):
+                self._add_host(worker)
+            if self.hosts:
+                return sorted(self.hosts)
+            if time.monotonic() > deadline:
+                raise RuntimeError(
+                    f"All workers of the cluster were lost, and none has joined for {RECOVERY:.0f} seconds: start "
+                    "workers and fit again."
+                )
+            time.sleep(0.2)
+
+    def _add_host(self, worker: str) -> None:
+        """Make the host of a worker, unless it leaves meanwhile."""
+        name = f"{self.name}-{uuid4().hex}"
+        future = self.client.submit(
+            BlockHost, actor=True, workers=[worker], allow_other_workers=False, pure=False, key=name
+        )
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and worker in self._workers():
+            try:
+                self.hosts[worker] = future.result(timeout=1.0)
+                return
+            except TimeoutError:
+                continue
+            except Exception:  # of the cluster
+                break
+        future.cancel()
+
+    def _place(self, blocks: Sequence[int], request: Request) -> None:
+        """Load blocks without a place on the workers that have the fewest, with the state before the request."""
+        while blocks:
+            workers = self._live_workers()
+            self._load(blocks, workers, request)
+            blocks = [b for b in blocks if b not in self.place]
+
+    def _load(self, blocks: Sequence[int], workers: Sequence[str], request: Request) -> None:
+        n_blocks = {worker: sum(each == worker for each in self.place.values()) for worker in workers}
+        log, loads = self.log.before(request), []
+        for b in blocks:
+            worker = min(workers, key=lambda each: (n_blocks[each], each))
+            n_blocks[worker] += 1
+            task = self.client.submit(
+                _load_block, self.hosts[worker], b, self.make, self.data[b], log,
+                workers=[worker], allow_other_workers=False, pure=False, key=f"{self.name}-load-{uuid4().hex}",
+            )  # fmt: skip
+            loads.append((b, worker, task))
+        for b, worker, task in loads:
+            failure = self._task_result(worker, task)
+            if isinstance(failure, Failure):
+                raise failure.error
+            if worker in self.hosts:
+                self.place[b] = worker
+
+    def _task_result(self, worker: str, task: Any) -> Any:
+        """The result of loading a block; a lost worker is forgotten."""
+        while worker in self.hosts:
+            try:
+                return task.result(timeout=1.0)
+            except TimeoutError:
+                if worker not in self._workers():
+                    self._lose(worker)
+            except Exception as error:
+                if task.status == "error" and not _is_of_cluster(error):
+                    raise
+                self._lose(worker)
+        task.cancel()
+        return None
+
+    def _spread(self) -> None:
+        """Give workers that have joined their share of the blocks; looked for once a second."""
+        if time.monotonic() < self._checked + 1.0:
+            return
+        self._checked = time.monotonic()
+        new = set(self._workers()) - set(self.hosts)
+        if not new or not self.place:
+            return
+        share = -(-len(self.data) // (len(self.hosts) + len(new)))
+        for worker in list(self.hosts):
+            for b in [b for b, each in self.place.items() if each == worker][share:]:
+                del self.place[b]
+
+    def close(self) -> None:
+        """Release the hosts and with them the states of the blocks."""
+        self.hosts.clear()
+        self.place.clear()
+
+
+def _load_block(host: Any, b: int, make: Callable[[Any], Any], data: Any, log: Sequence[Request]) -> Failure | None:
+    """A task on the worker of the host, to which Dask brings the data of the block."""
+    return host.load(b, make, data, log).result()
+
+
+def _is_of_cluster(error: BaseException) -> bool:
+    """Whether an error says that a worker was lost, not that a task failed."""
+    from distributed.client import FutureCancelledError
+    from distributed.comm import CommClosedError
+    from distributed.scheduler import KilledWorker
+
+    return isinstance(error, OSError | CommClosedError | KilledWorker | FutureCancelledError)
