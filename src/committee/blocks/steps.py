@@ -53,6 +53,11 @@ class Answer(NamedTuple):
 class Blocks(Protocol):
     """The blocks of a table, wherever they are."""
 
+    @property
+    def n_ahead(self) -> int:
+        """How many nodes' children a tree asks for at once: more where a request costs more than a sum."""
+        ...
+
     def ask(self, *steps: Step) -> Answer:
         """Take the steps, in order, on every block; return the answer to the last one."""
         ...
@@ -61,8 +66,8 @@ class Blocks(Protocol):
 class LocalBlocks:
     """Blocks in this process, on threads."""
 
-    def __init__(self, states: Sequence[Any], threads: int = 1) -> None:
-        self.states, self.threads = states, threads
+    def __init__(self, states: Sequence[Any], threads: int = 1, n_ahead: int = 1) -> None:
+        self.states, self.threads, self.n_ahead = states, threads, n_ahead
 
     def ask(self, *steps: Step) -> Answer:
         shares = [range(j, len(self.states), self.threads) for j in range(min(self.threads, len(self.states)))]

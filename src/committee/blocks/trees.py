@@ -1,8 +1,8 @@
 """Trees on a table in blocks, best first: the same trees as `HistogramGrower` grows on the table in one piece.
 
 For every split the blocks divide their rows of the node and sum those of one child; the sums of the other one are the
-difference. The splits of several open leaves are asked for at once: whichever of them is taken later, its sums are
-there. A tree of 31 leaves takes about eight requests, and what was asked for in vain changes nothing.
+difference. The children of several nodes with large gains are asked for at once, also of nodes whose parents are not
+split yet: whichever of them is taken later, its children are there. What was asked for in vain changes nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from committee.blocks.steps import NO_PARTS, Blocks, Integers, Step
 from committee.kernels.trees import block_tree
 from committee.kernels.trees.histogram_tree import COUNTED, HALF, LOW
 from committee.records.growth import CUT, HistogramWork
+from committee.records.tree import LEAF
+from committee.tree_engine.subtrees import concatenate_nodes, new_nodes
 
 ROOT = 0
 """The segment of all rows of a tree."""
-
-AHEAD = 64
-"""Number of open leaves whose splits are asked for at once."""
 
 Allocate = Callable[[tuple[int, ...], Any], NDArray[Any]]
 """Makes an array of a shape and a type: in memory, or in a file where all blocks together do not fit into memory."""
@@ -139,23 +138,14 @@ class CountSegment(NamedTuple):
         return NO_PARTS
 
 
-class Prepared(NamedTuple):
-    """The answer to a division: the segments, the sums of one child, the rows that go left and what they count for."""
-
-    division: Division
-    sums: Integers
-    n_left: int
-    left_count: int
-
-
 class BlockTreeGrower:
     """Grows trees on the histograms of blocks."""
 
-    def __init__(self, blocks: Blocks, records: NDArray[np.void], max_leaves: int, n_ahead: int = AHEAD) -> None:
-        self.blocks, self.records, self.n_ahead = blocks, records, n_ahead
+    def __init__(self, blocks: Blocks, records: NDArray[np.void], max_leaves: int) -> None:
+        self.blocks, self.records = blocks, records
         self.features = np.arange(records.size)
         self.width = histogram_width(records.size)
-        self.counts = np.zeros(self.width, np.int64)
+        self.no_counts = np.zeros(self.width, np.int64)
         self.work = _search_work(max_leaves)
 
     def grow(
@@ -169,114 +159,127 @@ class BlockTreeGrower:
 
         The last of the steps `begin` calls `BlockTree.begin`.
         """
-        growth = _Growth(self, rules, nodes, self.features if features is None else features)
-        growth.begin(self.blocks.ask(*begin).total)
-        growth.grow()
-        return growth.n_nodes, np.array(growth.segment, np.int64)
+        growth = _Growth(self, rules, self.features if features is None else features)
+        growth.begin(self.blocks.ask(*begin).total, nodes[0])
+        return growth.grow(nodes)
 
 
 class _Growth:
-    """One tree that is grown."""
+    """One tree that is grown: the nodes that are known, which are more than those of the tree in the end."""
 
-    def __init__(
-        self, grower: BlockTreeGrower, rules: NDArray[np.void], nodes: NDArray[np.void], features: Integers
-    ) -> None:
-        self.grower, self.rules, self.nodes, self.features = grower, rules, nodes, features
+    def __init__(self, grower: BlockTreeGrower, rules: NDArray[np.void], features: Integers) -> None:
+        self.grower, self.rules, self.features = grower, rules, features
         rule = rules[0]
         self.least, self.max_splits = int(rule["min_samples_leaf"]), int(rule["max_splits"])
         self.max_depth, self.has_counts = int(rule["max_depth"]), bool(rule["unit_weights"])
-        # Under weights the sums of h are no counts. A split is then tried without, and counted when it is taken.
+        # Under weights the sums of h are no counts. A split is then tried without, and counted when it is made.
         self.needs_count = self.least > 1 and not self.has_counts
-        self.segment = [ROOT]
-        self.n_segments, self.n_nodes, self.n_splits = 1, 1, 0
-        self.histograms: dict[int, Integers] = {}
-        self.frontier: list[tuple[float, int]] = []  # a heap, the largest gain first
-        self.prepared: dict[int, Prepared] = {}
+        self.nodes = new_nodes(2 * self.max_splits + 1)
+        self.n_nodes = 1
+        self.segment = {0: ROOT}
+        self.n_segments = 1
+        self.histograms: dict[int, Integers] = {}  # of nodes with a split whose children are not known
+        self.n_splits = 0
 
-    def begin(self, total: Integers) -> None:
-        root, histogram = self.nodes[0], total[: self.grower.width]
+    def begin(self, total: Integers, root: np.void) -> None:
+        """Search the root, whose record has the seed of the random draws."""
+        self.nodes[0] = root
+        node, histogram = self.nodes[0], total[: self.grower.width]
         sums = int(histogram[:256].sum())
-        root["h"] = sums & int(LOW)
-        root["g"] = (sums - (sums & int(LOW))) >> HALF
-        root["n"] = total[self.grower.width]
-        root["count"] = root["h"] if self.has_counts else total[self.grower.width + 1]
-        if self._is_open(0):
-            self._search(0, histogram)
+        node["h"] = sums & int(LOW)
+        node["g"] = (sums - (sums & int(LOW))) >> HALF
+        node["n"] = total[self.grower.width]
+        node["count"] = node["h"] if self.has_counts else total[self.grower.width + 1]
+        self._search(0, histogram)
 
-    def grow(self) -> None:
-        while self.frontier and self.n_splits < self.max_splits:
-            # Step 1: take the split of largest gain
-            i = heapq.heappop(self.frontier)[1]
-            if i not in self.prepared:
-                self._prepare(i)
-            taken = self.prepared.pop(i)
-            node, histogram = self.nodes[i], self.histograms.pop(i)
-            count = int(node["left_sum"]) & int(LOW) if self.has_counts else taken.left_count
-            if self.needs_count and min(count, int(node["count"]) - count) < self.least:
-                # Too few rows on one side: search again with counts; the node waits with a smaller gain.
-                node["n_rejected"] += 1
-                if node["n_rejected"] <= 2:
-                    self._search(i, histogram, is_counted=True)
+    def grow(self, tree: NDArray[np.void]) -> tuple[int, Integers]:
+        """Take the splits of largest gain; write the nodes of the tree, return their number and segments."""
+        known = [0]  # the place in self.nodes of every node of the tree
+        frontier = [0] if self._has_split(0) else []
+        tree[0] = self.nodes[0]
+        while frontier and self.n_splits < self.max_splits:
+            i = min(frontier, key=lambda j: (-float(self.nodes["gain"][known[j]]), j))
+            frontier.remove(i)
+            while known[i] in self.histograms:
+                self._ask_children(known[i])
+            if not self._has_split(known[i]):  # it was rejected, as too few rows go to one side
                 continue
-            # Step 2: search the children
-            first = self._add_children(i, taken, count)
-            opens = [child for child in (first, first + 1) if self._is_open(child)]
-            if self.n_splits == self.max_splits or not opens:
-                continue
-            other = histogram - taken.sums
-            left, right = (taken.sums, other) if taken.division.sums_left else (other, taken.sums)
-            for child in opens:
-                self._search(child, left if child == first else right)
+            left, first = int(self.nodes["left"][known[i]]), len(known)
+            known += [left, left + 1]
+            tree[i], tree[first], tree[first + 1] = self.nodes[known[i]], self.nodes[left], self.nodes[left + 1]
+            tree["left"][i] = first
+            tree["left"][first : first + 2] = LEAF
+            self.n_splits += 1
+            frontier += [j for j in (first, first + 1) if self._has_split(known[j])]
+        return len(known), np.array([self.segment[place] for place in known], np.int64)
 
-    def _add_children(self, i: int, taken: Prepared, count: int) -> int:
-        """Add the children of node i; return the first."""
-        first, grower = self.n_nodes, self.grower
-        block_tree.write_children(i, first, taken.n_left, count, self.rules, grower.records, self.nodes)
-        self.segment += [taken.division.left, taken.division.right]
-        self.n_nodes += 2
-        self.n_splits += 1
-        return first
-
-    def _is_open(self, i: int) -> bool:
-        return bool(block_tree.is_open(i, self.rules, self.nodes))
+    def _has_split(self, i: int) -> bool:
+        return int(self.nodes["feature"][i]) >= 0
 
     def _search(self, i: int, histogram: Integers, is_counted: bool = False) -> None:
-        """Search node i, and put it into the frontier if it has a split."""
+        """Search the split of node i; keep the histogram if there is one."""
         grower, nodes = self.grower, self.nodes
-        is_counted |= self.needs_count and nodes["count"][i] < COUNTED * self.least
-        counts = grower.counts
-        if is_counted:
+        nodes["feature"][i] = -1
+        if not block_tree.is_open(i, self.rules, nodes):
+            return
+        counts = grower.no_counts
+        if is_counted := is_counted or (self.needs_count and int(nodes["count"][i]) < COUNTED * self.least):
             counts = grower.blocks.ask(CountSegment(self.segment[i], grower.width)).total
         if block_tree.search_block_node(
             i, is_counted, self.rules, self.features, grower.records, nodes, histogram, counts, grower.work
         ):
             self.histograms[i] = histogram
-            heapq.heappush(self.frontier, (-float(nodes["gain"][i]), i))
 
-    def _prepare(self, i: int) -> None:
-        """Ask for the splits of node i and of the open leaves of largest gain."""
-        n_left = self.max_splits - self.n_splits
-        others = [j for _, j in self.frontier if j not in self.prepared]
-        ahead = heapq.nsmallest(
-            min(self.grower.n_ahead, n_left) - 1, others, key=lambda j: (-float(self.nodes["gain"][j]), j)
-        )
+    # --- children -----------------------------------------------------------------------------------------------------
+
+    def _ask_children(self, i: int) -> None:
+        """Ask for the children of node i and of others with large gains: if they are not needed now, then later."""
+        n_wanted = min(self.grower.blocks.n_ahead, self.max_splits - self.n_splits)
+        others = [j for j in self.histograms if j != i]
+        ahead = heapq.nsmallest(n_wanted - 1, others, key=lambda j: (-float(self.nodes["gain"][j]), j))
         wanted = [i, *ahead]
-        divisions = tuple(self._division(j, is_last=place + 1 == n_left) for place, j in enumerate(wanted))
-        answer = self.grower.blocks.ask(Divide(divisions, self.grower.width))
-        each = answer.total.reshape(len(wanted), self.grower.width + 2)
+        divisions = tuple(self._division(j) for j in wanted)
+        each = self.grower.blocks.ask(Divide(divisions, self.grower.width)).total.reshape(len(wanted), -1)
         for j, division, total in zip(wanted, divisions, each, strict=True):
-            n_left, count = total[-2:].tolist()
-            self.prepared[j] = Prepared(division, total[:-2], n_left, count)
+            n_left, left_count = total[-2:].tolist()
+            self._make_children(j, division, total[:-2], n_left, left_count)
 
-    def _division(self, i: int, is_last: bool) -> Division:
+    def _division(self, i: int) -> Division:
         node, grower = self.nodes[i], self.grower
         side = np.empty(256, np.uint8)
         block_tree.write_cut(i, grower.records, self.nodes, self.histograms[i], side)
         left = self.n_segments
         self.n_segments += 2
-        is_summed = not is_last and int(node["depth"]) + 1 < self.max_depth
+        is_summed = self.n_splits + 1 < self.max_splits and int(node["depth"]) + 1 < self.max_depth
         sums_left = 2 * (int(node["left_sum"]) & int(LOW)) <= int(node["h"])
         return Division(self.segment[i], left, left + 1, int(node["feature"]), is_summed, sums_left, side)
+
+    def _make_children(self, i: int, division: Division, sums: Integers, n_left: int, left_count: int) -> None:
+        """Add the children of node i and search their splits; or search node i again, if one has too few rows."""
+        node, histogram = self.nodes[i], self.histograms.pop(i)
+        count = int(node["left_sum"]) & int(LOW) if self.has_counts else left_count
+        if self.needs_count and min(count, int(node["count"]) - count) < self.least:
+            node["n_rejected"] += 1
+            node["feature"] = -1
+            if node["n_rejected"] <= 2:
+                self._search(i, histogram, is_counted=True)
+            return
+        first = self._room_for_two()
+        block_tree.write_children(i, first, n_left, count, self.rules, self.grower.records, self.nodes)
+        self.segment[first], self.segment[first + 1] = division.left, division.right
+        if division.is_summed:
+            other = histogram - sums
+            left, right = (sums, other) if division.sums_left else (other, sums)
+            self._search(first, left)
+            self._search(first + 1, right)
+
+    def _room_for_two(self) -> int:
+        """The place of two more nodes."""
+        first = self.n_nodes
+        self.n_nodes += 2
+        if self.n_nodes > self.nodes.size:
+            self.nodes = concatenate_nodes([self.nodes, new_nodes(self.nodes.size)])
+        return first
 
 
 def _search_work(max_leaves: int) -> HistogramWork:

@@ -24,6 +24,9 @@ from committee.blocks.steps import Answer, PartialAnswer, Step, join_answers, ta
 PATIENCE = 20.0
 """Seconds without an answer, or times the duration of earlier requests, after which a worker counts as lost."""
 
+AHEAD = 12
+"""Nodes of a tree whose children are asked for at once."""
+
 RECOVERY = 60.0
 """Seconds to wait for a worker if there is none."""
 
@@ -111,7 +114,7 @@ class ClusterBlocks:
 
     def __init__(self, client: Any, data: Sequence[Any], make: Callable[[Any], Any]) -> None:
         """`data` are futures of what `make`, a picklable function, makes the state of each block from."""
-        self.client, self.data, self.make = client, list(data), make
+        self.client, self.data, self.make, self.n_ahead = client, list(data), make, AHEAD
         self.hosts: dict[str, Any] = {}
         self.place: dict[int, str] = {}  # the worker of every block
         self.log, self.number = Log(), 0
@@ -283,7 +286,7 @@ def _load_block(host: Any, b: int, make: Callable[[Any], Any], data: Any, log: S
 def _is_of_cluster(error: BaseException) -> bool:
     """Whether an error says that a worker was lost, not that a task failed."""
     from distributed.client import FutureCancelledError
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
     from distributed.scheduler import KilledWorker
 
     return isinstance(error, OSError | CommClosedError | KilledWorker | FutureCancelledError)
