@@ -10,14 +10,17 @@ alone, and totals are summed row by row.
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -34,11 +37,12 @@ from committee.blocks.coded_table import (
     Header,
     write_header,
 )
-from committee.blocks.streams import TableStream, open_stream
+from committee.blocks.streams import FileIdentity, TableStream, open_stream
 from committee.blocks.targets import Labels, write_labels
+from committee.kernels.trees.histogram import TILE
 from committee.records.binned import BinnedMatrix
 from committee.tabular.schema import BatchedColumns, Columns, encode, open_table, reject_oversize
-from committee.tabular.validation import string_advice
+from committee.tabular.validation import read_targets_classification, read_targets_regression, string_advice
 from committee.tree_engine.binning import bin_edges, code_rows, fit_bins, sample_positions
 from committee.tree_engine.histograms import make_tiles
 
@@ -69,8 +73,9 @@ def code_table_on_disk(
 
     Parameters
     ----------
-    source : path, list of paths
-        Parquet files.
+    source : path, list of paths, LazyFrame, Dataset, or callable
+        Parquet, CSV or Arrow files, directories or patterns of them, a polars LazyFrame, a pyarrow Dataset, or a
+        function that returns an iterator of frames. It is read three times.
     coding : Coding
         Target, weights and options.
     estimator : classifier or regressor
@@ -89,16 +94,26 @@ def code_table_on_disk(
     -------
     CodedTable
     """
-    stream = open_stream(source)
-    with _new_directory(directory) as folder:
-        job = _Job(stream, coding, estimator, folder, n_jobs, verbose)
-        labels = read_labels(job)
-        header, matrix = write_codes(job, labels, labels.weight if row_weights is None else row_weights(labels))
-        write_header(folder, header, matrix)
-    return CodedTable(Path(folder if directory is None else directory), is_temporary=directory is None)
+    place = None if directory is None else Path(directory)
+    options = {"estimator": "classifier" if is_classifier(estimator) else "regressor", **coding._asdict()}
+    options["categorical"] = _plain(coding.categorical)
+    stream = open_stream(source, verbose)
+    if place is not None and is_used(place):
+        return reuse(place, stream.identity, options, row_weights)
+    source_files = stream.identity
+    try:
+        with new_directory(place) as folder:
+            write_table(Job(stream, coding, estimator, folder, n_jobs, verbose), row_weights, options)
+    except FileExistsError:  # another process was faster
+        if place is None or source_files is None:
+            raise
+        return reuse(place, source_files, options, row_weights)
+    return CodedTable(folder if place is None else place, is_temporary=place is None)
 
 
-class _Job(NamedTuple):
+class Job(NamedTuple):
+    """What the passes over a table share."""
+
     stream: TableStream
     coding: Coding
     estimator: Any
@@ -113,8 +128,8 @@ class _Job(NamedTuple):
 
     @property
     def features(self) -> list[str]:
-        special = self.special
-        return [name for name in self.stream.names if name not in special]
+        """The other columns."""
+        return [name for name in self.stream.names if name not in self.special]
 
 
 class Batch(NamedTuple):
@@ -124,27 +139,59 @@ class Batch(NamedTuple):
     frame: nw.DataFrame[Any]
 
 
-def batches_of(job: _Job, columns: Sequence[str], label: str, n_rows: int | None) -> Iterator[Batch]:
-    """The rows of a table, with its progress in blocks."""
-    n_blocks = None if n_rows is None else -(-n_rows // BLOCK_ROWS)
+def write_table(job: Job, row_weights: RowWeights | None, options: dict[str, Any]) -> None:
+    """Write a coded table into the folder of the job."""
+    source = job.stream.identity
+    labels = read_labels(job)
+    row_weight = labels.weight if row_weights is None else row_weights(labels)
+    with naming_full_disk(job.folder, labels, len(job.features)):
+        columns, matrix = fit_table(job, labels, row_weight)
+        write_codes(job, labels, columns, matrix)
+    if job.stream.identity != source:
+        reject_changed("the size or time of a file is another")
+    origin = {"source": source, "options": options, "row_weight": digest(row_weight)}
+    header = Header(labels.n_rows, columns, labels.classes, labels.weight is not None, origin)
+    write_header(job.folder, header, matrix)
+
+
+def batches_of(job: Job, columns: Sequence[str], label: str, n_rows: int | None) -> Iterator[Batch]:
+    """The rows of a table, with the progress in blocks; `n_rows` is their number where it is known."""
     start = n_done = 0
-    with progress(label, n_blocks, job.verbose) as tick:
+    with progress(label, None if n_rows is None else -(-n_rows // BLOCK_ROWS), job.verbose) as tick:
         for frame in job.stream.batches(columns):
             if len(frame) == 0:
                 continue
-            yield Batch(slice(start, start + len(frame)), frame)
-            start += len(frame)
+            batch = Batch(slice(start, start + len(frame)), frame)
+            start = batch.rows.stop
+            if n_rows is not None and start > n_rows:
+                break
+            yield batch
             for _ in range(n_done, start // BLOCK_ROWS):
                 tick("")
             n_done = start // BLOCK_ROWS
+    if n_rows is not None and start != n_rows:
+        reject_changed(f"{n_rows} rows were expected, {'more' if start > n_rows else start} came")
+
+
+def reject_changed(how: str) -> NoReturn:
+    """Raise ValueError for a source that is not the same in every pass."""
+    raise ValueError(
+        f"The table changed while it was read: {how}. Fit again when nothing writes to it; write the result of a query "
+        "without a fixed order of its rows to a Parquet file first."
+    )
 
 
 # --- pass 0 -----------------------------------------------------------------------------------------------------------
 
 
-def read_labels(job: _Job) -> Labels:
+def read_labels(job: Job) -> Labels:
     """Read and check target and weights, and the size of the table."""
     coding, names = job.coding, job.stream.names
+    if len(set(names)) < len(names):
+        doubled = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"Column names of X must be unique, rename or drop columns: {doubled!r}")
+    if coding.target == coding.weight:
+        raise ValueError(f"{coding.target!r} cannot be both target and weight: name two columns.")
     for what, name in (("target", coding.target), ("weight", coding.weight)):
         if name is not None and name not in names:
             raise ValueError(f"The table has no column {name!r} for the {what}: it has {names[:20]}.")
@@ -191,7 +238,7 @@ class SampledRows:
         self._n_taken = taken.stop
 
 
-def fit_table(job: _Job, labels: Labels, row_weight: Floats | None) -> tuple[Columns, BinnedMatrix]:
+def fit_table(job: Job, labels: Labels, row_weight: Floats | None) -> tuple[Columns, BinnedMatrix]:
     """The columns of a table, and their bins."""
     coding, features = job.coding, job.features
     columns = BatchedColumns(coding.categorical, string_advice(job.estimator, coding.categorical))
@@ -207,14 +254,30 @@ def fit_table(job: _Job, labels: Labels, row_weight: Floats | None) -> tuple[Col
 # --- pass 2 -----------------------------------------------------------------------------------------------------------
 
 
-def write_codes(job: _Job, labels: Labels, row_weight: Floats | None) -> tuple[Header, BinnedMatrix]:
-    """Write the codes of all blocks; return what else is to be written."""
-    columns, matrix = fit_table(job, labels, row_weight)
-    batches = batches_of(job, job.features, "Writing the codes", labels.n_rows)
+def write_codes(job: Job, labels: Labels, columns: Columns, matrix: BinnedMatrix) -> None:
+    """Write the codes of all blocks."""
+    names = [*job.features, *([] if job.stream.identity else job.special)]
+    batches = batches_of(job, names, "Writing the codes", labels.n_rows)
+    if job.stream.identity is None:
+        batches = unchanged(batches, job, labels)
     with (job.folder / CODES).open("wb") as file:
         for codes in coded_blocks(batches, columns, matrix, labels.n_rows, job.n_jobs):
             make_tiles(codes).tofile(file)
-    return Header(labels.n_rows, columns, labels.classes, labels.weight is not None, {}), matrix
+
+
+def unchanged(batches: Iterable[Batch], job: Job, labels: Labels) -> Iterator[Batch]:
+    """The features of batches; their targets are compared with those of pass 0, as rows may come in another order."""
+    for batch in batches:
+        y, known = batch.frame[job.coding.target].to_native(), labels.target[batch.rows]
+        if labels.classes is None:
+            target = read_targets_regression(y, len(known))
+        else:
+            classes, codes = read_targets_classification(y, len(known))
+            is_known = np.isin(classes, labels.classes)
+            target = np.where(is_known, np.searchsorted(labels.classes, classes), -1)[codes]
+        if not np.array_equal(target, known):
+            reject_changed("rows came with other targets, or in another order")
+        yield batch._replace(frame=batch.frame.select(job.features))
 
 
 def coded_blocks(
@@ -233,12 +296,102 @@ def coded_blocks(
                 codes, first = np.empty((matrix.n_features, min(BLOCK_ROWS, n_rows - start)), np.uint8), -end
 
 
+# --- the directory ----------------------------------------------------------------------------------------------------
+
+
 @contextmanager
-def _new_directory(directory: str | os.PathLike[str] | None) -> Generator[Path]:
-    """A directory that is removed if the block ends with an exception, Ctrl-C included."""
-    draft = Path(tempfile.mkdtemp(prefix="committee-"))
+def new_directory(place: Path | None) -> Generator[Path]:
+    """A draft that becomes `place` at the end, or a temporary directory without a place.
+
+    It is removed after an exception, Ctrl-C included.
+    """
+    if place is None:
+        draft = Path(tempfile.mkdtemp(prefix="committee-"))
+    else:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft = place.with_name(f".{place.name}.{secrets.token_hex(6)}")
+        draft.mkdir()
     try:
         yield draft
+        if place is not None:
+            _publish(draft, place)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+
+
+def _publish(draft: Path, place: Path) -> None:
+    for path in draft.iterdir():
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+    if is_used(place):
+        raise FileExistsError(f"{place} was filled by another process: pass another directory.")
+    if place.is_dir():
+        place.rmdir()
+    draft.rename(place)
+
+
+@contextmanager
+def naming_full_disk(folder: Path, labels: Labels, n_features: int) -> Generator[None]:
+    """Raise OSError with the size of the codes if the disk has no room for them."""
+    n_bytes = labels.n_rows * -(-n_features // TILE) * TILE
+    free = shutil.disk_usage(folder).free
+    message = (
+        f"The codes of {labels.n_rows} rows need {n_bytes / 1e9:.3g} GB on the disk of {folder.parent}, which has "
+        f"{free / 1e9:.3g} GB: pass a directory on another disk, or set TMPDIR."
+    )
+    if free < n_bytes:
+        raise OSError(errno.ENOSPC, message)
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise OSError(errno.ENOSPC, message) from error
+
+
+def is_used(place: Path) -> bool:
+    """Whether a directory holds anything."""
+    if place.exists() and not place.is_dir():
+        raise NotADirectoryError(f"{place} is a file: pass a directory for the codes.")
+    return place.is_dir() and any(place.iterdir())
+
+
+def reuse(
+    place: Path, source: list[FileIdentity] | None, options: dict[str, Any], row_weights: RowWeights | None
+) -> CodedTable:
+    """Open the codes in a directory if they are those of this source and these options."""
+    table = CodedTable.open(place)
+    kept, advice = table.header.origin, "Delete the directory or pass another one."
+    if kept["source"] is None or source is None:
+        raise ValueError(
+            f"{place} holds the codes of {'another' if kept['source'] else 'a'} table, and only files can be compared: "
+            f"open them with CodedTable.open if they are of this table. {advice}"
+        )
+    then, now = ({each[0]: list(each) for each in files} for files in (kept["source"], source))
+    if list(then) != list(now):
+        raise ValueError(f"{place} holds the codes of other files, such as {next(iter(then))}. {advice}")
+    changed = [path for path in now if now[path] != then[path]]
+    if changed:
+        raise ValueError(f"{changed[0]} has changed since its codes were written to {place}. {advice}")
+    other = [name for name, value in options.items() if kept["options"].get(name) != value]
+    if other:
+        was, wanted = kept["options"].get(other[0]), options[other[0]]
+        raise ValueError(f"{place} holds codes with {other[0]}={was!r}, not {wanted!r}. {advice}")
+    labels = Labels(table.n_rows, table.classes, table.target, table.weight)
+    row_weight = labels.weight if row_weights is None else row_weights(labels)
+    if digest(row_weight) != kept["row_weight"]:
+        raise ValueError(f"The bins in {place} are those of other weights of rows or classes. {advice}")
+    return table
+
+
+def digest(weight: Floats | None) -> str | None:
+    """A hash of weights."""
+    return None if weight is None else blake2b(np.ascontiguousarray(weight).data, digest_size=16).hexdigest()
+
+
+def _plain(categorical: Any) -> Any:
+    """The parameter `categorical_features` as JSON stores it."""
+    if categorical is None or isinstance(categorical, str):
+        return categorical
+    return [item.item() if isinstance(item, np.generic) else item for item in categorical]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,11 +78,13 @@ def write_labels(
     """Write target and weights of all rows; None if there are none."""
     reader = TargetClasses() if is_class else TargetValues()
     n_rows, total = 0, 0.0
-    with (folder / TARGET).open("wb") as targets, (folder / WEIGHT).open("wb") as weights:
+    with ExitStack() as files:
+        targets = files.enter_context((folder / TARGET).open("wb"))
+        weights = None if weight is None else files.enter_context((folder / WEIGHT).open("wb"))
         for batch in batches:
             n = len(batch)
             reader.add(batch[target].to_native(), n).tofile(targets)
-            if weight is not None:
+            if weight is not None and weights is not None:
                 values = read_batch_weights(batch[weight].to_native(), n)
                 values.tofile(weights)
                 with np.errstate(over="ignore"):

@@ -130,6 +130,7 @@ class BatchedColumns:
     def __init__(self, categorical_features: Any = "from_dtype", advice: str = STRING_ADVICE) -> None:
         self._categorical_features, self._advice = categorical_features, advice
         self._first: Table | None = None
+        self._kinds: list[str] = []
         self._is_categorical = np.empty(0, np.bool_)
         self._totals: dict[int, CategoryTotals] = {}
 
@@ -138,6 +139,7 @@ class BatchedColumns:
         table = open_table(X)
         if self._first is None:
             self._begin(table)
+        self._check_kinds(table)
         factors = read_factors(table, self._is_categorical)
         out = read_numbers(table, factors, self._advice)
         for f, factor in factors.items():
@@ -151,13 +153,39 @@ class BatchedColumns:
         assert self._first is not None
         return _columns(self._first, self._totals)
 
+    def _check_kinds(self, table: Table) -> None:
+        for f, (first, kind) in enumerate(zip(self._kinds, _kinds(table), strict=True)):
+            if first != kind and first and kind:
+                raise ValueError(
+                    f"Column {shown_name(table, f)} holds {first} in the first rows and {kind} in later ones: give it "
+                    "one type in all files."
+                )
+            self._kinds[f] = first or kind
+
     def _begin(self, table: Table) -> None:
         self._first = table[:1]
+        self._kinds = _kinds(table)
         self._is_categorical = choose_categorical(table, self._categorical_features)
         dtypes: list[Any] = [] if isinstance(table, np.ndarray) else table.schema.dtypes()
         for f in np.flatnonzero(self._is_categorical).tolist():
             declared = bool(dtypes) and isinstance(dtypes[f], nw.Enum)  # a batch may lack some of its values
             self._totals[f] = CategoryTotals(dtypes[f].categories if declared else ())
+
+
+def _kinds(table: Table) -> list[str]:
+    """What the columns hold; "" if that is unknown, as in a column of nulls."""
+    dtypes = [] if isinstance(table, np.ndarray) else table.schema.dtypes()
+    return [_kind(dtype) for dtype in dtypes]
+
+
+def _kind(dtype: Any) -> str:
+    if is_dictionary(dtype):
+        return "categories"
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return "numbers"
+    if dtype == nw.String:
+        return "strings"
+    return "" if dtype in (nw.Unknown, nw.Object) else "dates or times" if dtype.is_temporal() else str(dtype)
 
 
 def encode(columns: Columns, X: Any) -> Float:
