@@ -7,8 +7,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress(label: str, total: int, verbose: int) -> Generator[Callable[[str], None]]:
-    """Yield a function to call after every step with a short status; it does nothing where verbose is 0."""
+def progress(label: str, total: int | None, verbose: int) -> Generator[Callable[[str], None]]:
+    """Yield a function to call after every step with a short status; it does nothing where verbose is 0.
+
+    `total` is None if the number of steps is unknown.
+    """
     if verbose <= 0:
         yield lambda _: None
         return

@@ -22,8 +22,9 @@ from committee.base.text import pluralize
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals
 from committee.cli.model_files import LoadedModel, inner_model
 from committee.ingest.column_types import clean_text, features_of, is_textual
-from committee.ingest.files import ENDINGS, PACKED, STDIN, TableError, iterate_frames, kind_of, require_writable
+from committee.ingest.files import STDIN, TableError, iterate_frames, require_writable
 from committee.ingest.schema import find_column
+from committee.tabular.text_files import ENDINGS, PACKED, kind_of
 
 PREDICTION = "prediction"
 

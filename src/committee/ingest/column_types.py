@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from committee.base.text import join_names
-from committee.ingest.files import MISSING
+from committee.tabular.text_files import MISSING
 
 ColumnType = Literal["numeric", "categorical", "date", "text", "dropped"]
 

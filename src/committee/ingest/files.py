@@ -11,36 +11,27 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import narwhals.stable.v2 as nw
 import polars as pl
 
-Kind = Literal["csv", "parquet", "arrow", "ndjson"]
+from committee.tabular.text_files import (
+    GZIP,
+    MISSING,
+    Kind,
+    decoded,
+    kind_of,
+    open_text,
+    separator_of,
+    text_blocks,
+    without_blank_lines,
+)
 
 STDIN = "-"
 
-MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?")
-"""Cells of a text file that are missing values."""
-
-SEPARATORS = ",;\t|"
-
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-
-BLANK_LINE = re.compile(rb"\r?\n(?:[ \t]*\r?\n)+")
-
 JSON = re.compile(rb"\s*(\{|\[\s*\{)")
 """An object, or an array of them."""
-
-ENDINGS: dict[str, Kind] = {
-    ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".data": "csv",
-    ".parquet": "parquet", ".pq": "parquet",
-    ".arrow": "arrow", ".ipc": "arrow", ".feather": "arrow",
-    ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson",
-}  # fmt: skip
-
-PACKED = (".gz", ".gzip")
-GZIP = b"\x1f\x8b"
 
 DUPLICATED = "_duplicated_"
 """Between the name of a column that repeats an earlier one and a number."""
@@ -55,18 +46,6 @@ BATCH_BYTES = 2**23
 
 class TableError(ValueError):
     """Raised for a table that cannot be read or has no usable target or features."""
-
-
-def kind_of(source: str) -> Kind:
-    """The format of a file by the suffix of its name; ".gz" is ignored.
-
-    >>> kind_of("sales.CSV.gz"), kind_of("sales.parquet")
-    ('csv', 'parquet')
-    """
-    suffixes = [suffix.lower() for suffix in Path(source).suffixes]
-    if suffixes and suffixes[-1] in PACKED:
-        suffixes.pop()
-    return ENDINGS.get(suffixes[-1] if suffixes else ".csv", "csv")
 
 
 # --- a whole table ----------------------------------------------------------------------------------------------------
@@ -127,12 +106,12 @@ def _read_arrow(data: bytes) -> pl.DataFrame:
 
 def _read_csv(data: bytes, *, typed: bool, lines_before: int = 0) -> pl.DataFrame:
     """Parse CSV text; dates stay text, so that batches are read like the whole table."""
-    text = _decoded(data)
-    data = _without_blank_lines(text)
+    text = decoded(data)
+    data = without_blank_lines(text)
     try:
         frame = pl.read_csv(
             io.BytesIO(data),
-            separator=_separator(data),
+            separator=separator_of(data),
             null_values=list(MISSING),
             infer_schema=typed,
             infer_schema_length=None,
@@ -144,7 +123,9 @@ def _read_csv(data: bytes, *, typed: bool, lines_before: int = 0) -> pl.DataFram
 
 def _fault(data: bytes, lines_before: int) -> str:
     """The error in a CSV text that cannot be parsed, with its line; "" if none is found."""
-    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=_separator(data.lstrip(b"\r\n")), strict=True)
+    reader = csv.reader(
+        io.StringIO(data.decode(), newline=""), delimiter=separator_of(data.lstrip(b"\r\n")), strict=True
+    )
     n_cells, line = 0, 1
     try:
         for cells in reader:
@@ -155,33 +136,6 @@ def _fault(data: bytes, lines_before: int) -> str:
     except csv.Error:
         return f"a quote in line {line + lines_before} is not closed, or text follows where it is"
     return ""
-
-
-def _decoded(data: bytes) -> bytes:
-    """Convert UTF-16 and Windows-1252 to UTF-8 without a byte order mark."""
-    if data[:2] in UTF_16:
-        return data.decode("utf-16").encode()
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return data.decode("cp1252", errors="replace").encode()
-    return data
-
-
-def _without_blank_lines(data: bytes) -> bytes:
-    """Remove blank lines outside of quotes."""
-    data = data.lstrip(b"\r\n")
-    if not BLANK_LINE.search(data):
-        return data
-    if b'"' not in data:
-        return BLANK_LINE.sub(b"\n", data)
-    kept, is_open = list[bytes](), False
-    for line in data.splitlines(keepends=True):
-        if is_open or line.strip():
-            kept.append(line)
-        is_open ^= line.count(b'"') % 2 == 1
-    return b"".join(kept)
 
 
 def _reading(read: Any, shown: str) -> pl.DataFrame:
@@ -218,7 +172,7 @@ def _existing(source: str) -> Path:
 
 
 def _bytes_of(path: Path) -> bytes:
-    with _open(path) as stream:
+    with open_text(path) as stream:
         return _reading_bytes(stream, str(path))
 
 
@@ -227,12 +181,6 @@ def _reading_bytes(stream: IO[bytes], shown: str, n_bytes: int = -1) -> bytes:
         return stream.read(n_bytes)
     except (OSError, EOFError, zlib.error) as error:
         raise TableError(f"{shown} cannot be read: {error}") from error
-
-
-def _open(path: Path) -> IO[bytes]:
-    with path.open("rb") as raw:
-        is_packed = raw.read(2) == GZIP
-    return gzip.open(path) if is_packed else path.open("rb")  # pyright: ignore[reportReturnType]
 
 
 def _unpacked_stdin() -> IO[bytes]:
@@ -252,12 +200,6 @@ def _sniff_kind(data: bytes) -> Kind:
     return "ndjson" if JSON.match(data) else "csv"
 
 
-def _separator(data: bytes) -> str:
-    """The most frequent separator in the first line, outside of quotes."""
-    first = re.sub(rb'"[^"]*"', b"", data.split(b"\n", 1)[0])
-    return max(SEPARATORS, key=lambda each: first.count(each.encode()))
-
-
 # --- batch by batch ---------------------------------------------------------------------------------------------------
 
 
@@ -268,7 +210,7 @@ def iterate_frames(source: str, batch_rows: int = BATCH_ROWS, batch_bytes: int =
         return
     path, kind = _existing(source), kind_of(source)
     if kind == "csv":
-        with _open(path) as stream:
+        with open_text(path) as stream:
             yield from _slices(_iterate_csv(stream, source, batch_bytes), batch_rows)
     elif kind == "ndjson" or (kind == "arrow" and not _is_arrow_file(path)):
         yield from read_frame(source).iter_slices(batch_rows)
@@ -305,45 +247,13 @@ def _slices(frames: Iterator[pl.DataFrame], batch_rows: int) -> Iterator[pl.Data
 
 
 def _iterate_csv(stream: IO[bytes], shown: str, batch_bytes: int, head: bytes = b"") -> Iterator[pl.DataFrame]:
-    header, n_lines = b"", 0
-    rest, is_first = head, True
-    while True:
-        block = _reading_bytes(stream, shown, batch_bytes)
-        data = (rest + block).lstrip(b"\r\n") if is_first else rest + block
-        if is_first and data[:2] in UTF_16:  # a line break has two bytes there
-            data, block = _decoded(data + stream.read()), b""
-        cut = len(data) if not block else _last_whole_line(data)
-        lines, rest = data[:cut], data[cut:]
-        if is_first and lines:
-            end = _first_whole_line(lines)
-            header, lines = lines[:end].rstrip(b"\r\n") + b"\n", lines[end:]
-        if (lines.strip() or is_first) and header:
-            yield _reading(lambda text=header + lines, at=n_lines: _read_csv(text, typed=False, lines_before=at), shown)
-            is_first = False
-        n_lines += lines.count(b"\n")
-        if not block:
-            if is_first:
-                raise TableError(f"{shown} is empty.")
-            return
-
-
-def _last_whole_line(data: bytes) -> int:
-    """Position after the last complete line; line breaks between quotes are part of a cell."""
-    cut = data.rfind(b"\n") + 1
-    n_quotes = data.count(b'"', 0, cut)
-    while cut > 0 and n_quotes % 2:
-        before = data.rfind(b"\n", 0, cut - 1) + 1
-        n_quotes -= data.count(b'"', before, cut)
-        cut = before
-    return cut
-
-
-def _first_whole_line(data: bytes) -> int:
-    """Position after the first line and its line break."""
-    cut = data.find(b"\n") + 1
-    while cut > 0 and data.count(b'"', 0, cut) % 2:
-        cut = data.find(b"\n", cut) + 1
-    return cut or len(data)
+    blocks = text_blocks(lambda n_bytes: _reading_bytes(stream, shown, n_bytes), batch_bytes, head)
+    is_empty = True
+    for text, n_lines in blocks:
+        yield _reading(lambda text=text, at=n_lines: _read_csv(text, typed=False, lines_before=at), shown)
+        is_empty = False
+    if is_empty:
+        raise TableError(f"{shown} is empty.")
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

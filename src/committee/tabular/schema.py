@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -124,6 +124,70 @@ def fit_encode(
     return columns, _encode(columns, table, factors, advice)
 
 
+class BatchedColumns:
+    """`fit_columns` of a table that comes in batches of rows."""
+
+    def __init__(self, categorical_features: Any = "from_dtype", advice: str = STRING_ADVICE) -> None:
+        self._categorical_features, self._advice = categorical_features, advice
+        self._first: Table | None = None
+        self._kinds: list[str] = []
+        self._is_categorical = np.empty(0, np.bool_)
+        self._totals: dict[int, CategoryTotals] = {}
+
+    def add(self, X: Any, weight: NDArray[np.float64] | None) -> Float:
+        """Add rows; return their numbers, with nan in the categorical columns."""
+        table = open_table(X)
+        if self._first is None:
+            self._begin(table)
+        self._check_kinds(table)
+        factors = read_factors(table, self._is_categorical)
+        out = read_numbers(table, factors, self._advice)
+        for f, factor in factors.items():
+            self._totals[f].add(factor, weight)
+            out[:, f] = np.nan
+        _reject_infinities(table, out)
+        return out
+
+    def columns(self) -> Columns:
+        """Names and categories of all rows."""
+        assert self._first is not None
+        return _columns(self._first, self._totals)
+
+    def _check_kinds(self, table: Table) -> None:
+        for f, (first, kind) in enumerate(zip(self._kinds, _kinds(table), strict=True)):
+            if first != kind and first and kind:
+                raise ValueError(
+                    f"Column {shown_name(table, f)} holds {first} in the first rows and {kind} in later ones: give it "
+                    "one type in all files."
+                )
+            self._kinds[f] = first or kind
+
+    def _begin(self, table: Table) -> None:
+        self._first = table[:1]
+        self._kinds = _kinds(table)
+        self._is_categorical = choose_categorical(table, self._categorical_features)
+        dtypes: list[Any] = [] if isinstance(table, np.ndarray) else table.schema.dtypes()
+        for f in np.flatnonzero(self._is_categorical).tolist():
+            declared = bool(dtypes) and isinstance(dtypes[f], nw.Enum)  # a batch may lack some of its values
+            self._totals[f] = CategoryTotals(dtypes[f].categories if declared else ())
+
+
+def _kinds(table: Table) -> list[str]:
+    """What the columns hold; "" if that is unknown, as in a column of nulls."""
+    dtypes = [] if isinstance(table, np.ndarray) else table.schema.dtypes()
+    return [_kind(dtype) for dtype in dtypes]
+
+
+def _kind(dtype: Any) -> str:
+    if is_dictionary(dtype):
+        return "categories"
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return "numbers"
+    if dtype == nw.String:
+        return "strings"
+    return "" if dtype in (nw.Unknown, nw.Object) else "dates or times" if dtype.is_temporal() else str(dtype)
+
+
 def encode(columns: Columns, X: Any) -> Float:
     """The table as a float array [n, d] in C or F order: numbers, category codes, nan where missing or unseen.
 
@@ -143,10 +207,14 @@ def _encode(columns: Columns, table: Table, factors: Factors, advice: str) -> Fl
         known = columns.categories[f]
         assert known is not None
         out[:, f] = _code_table(known, factor)[factor.codes]
-    infinite = find_infinity(out)
-    if infinite is not None:
-        reject_infinity(shown_name(table, infinite), out.dtype.name)
+    _reject_infinities(table, out)
     return out
+
+
+def _reject_infinities(table: Table, numbers: Float) -> None:
+    infinite = find_infinity(numbers)
+    if infinite is not None:
+        reject_infinity(shown_name(table, infinite), numbers.dtype.name)
 
 
 # --- opening a table -------------------------------------------------------------------------------------------------
@@ -303,24 +371,47 @@ def find_columns(
 
 
 def _describe(table: Table, factors: Factors, weight: NDArray[np.float64] | None) -> Columns:
+    totals = {f: CategoryTotals() for f in factors}
+    for f, factor in factors.items():
+        totals[f].add(factor, weight)
+    return _columns(table, totals)
+
+
+def _columns(table: Table, totals: Mapping[int, CategoryTotals]) -> Columns:
     n_features = table.shape[1]
-    categories = tuple(_keep_frequent(factors[f], weight) if f in factors else None for f in range(n_features))
+    categories = tuple(totals[f].categories() if f in totals else None for f in range(n_features))
     return Columns(n_features, table_names(table), categories)
 
 
-def _keep_frequent(factor: Factor, weight: NDArray[np.float64] | None) -> Categories:
-    """Keep the values of largest weight; of equal weights the first in order."""
-    totals = np.bincount(factor.codes + 1, weight, minlength=len(factor.values) + 1)[1:]
-    total_of: dict[Hashable, float] = {}
-    for value, total in zip(factor.values, totals.tolist(), strict=True):
-        if total > 0:
-            total_of[value] = total_of.get(value, 0.0) + total
-    ordered = list(total_of) if factor.keeps_order else _sorted_values(total_of)
-    by_weight = sorted(ordered, key=lambda value: -total_of[value])
-    kept = set(by_weight[:MAX_CATEGORIES])
-    return Categories(
-        tuple(value for value in ordered if value in kept), tuple(value for value in ordered if value not in kept)
-    )
+class CategoryTotals:
+    """The total weight of every value of a categorical column, of one table or of batches of its rows in order."""
+
+    def __init__(self, order: Iterable[Hashable] = ()) -> None:
+        self._place: dict[Hashable, int] = {value: place for place, value in enumerate(order)}
+        self._totals = np.zeros(len(self._place))
+        self._keeps_order = False
+
+    def add(self, factor: Factor, weight: NDArray[np.float64] | None) -> None:
+        """Add the rows of a factor, one after another: the totals do not depend on the batches."""
+        n_before, place = self._totals.size, self._place
+        places = [place.setdefault(value, len(place)) for value in factor.values]
+        rows = np.array([*places, len(place)], dtype=np.int64)[factor.codes]  # the last place is that of missing cells
+        if weight is not None and n_before:
+            rows, weight = np.append(np.arange(n_before), rows), np.append(self._totals, weight)
+            self._totals = np.zeros(0)
+        totals = np.bincount(rows, weight, minlength=len(place) + 1)[:-1].astype(np.float64, copy=False)
+        totals[: self._totals.size] += self._totals
+        self._totals, self._keeps_order = totals, factor.keeps_order
+
+    def categories(self) -> Categories:
+        """Keep the values of largest weight; of equal weights the first in order."""
+        total_of = {value: total for value, total in zip(self._place, self._totals.tolist(), strict=True) if total > 0}
+        ordered = list(total_of) if self._keeps_order else _sorted_values(total_of)
+        by_weight = sorted(ordered, key=lambda value: -total_of[value])
+        kept = set(by_weight[:MAX_CATEGORIES])
+        return Categories(
+            tuple(value for value in ordered if value in kept), tuple(value for value in ordered if value not in kept)
+        )
 
 
 def _sorted_values(values: Iterable[Any]) -> list[Hashable]:

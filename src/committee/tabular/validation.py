@@ -46,7 +46,7 @@ def read_training_table(
     """
     table = open_table(X, estimator)
     weight = read_weights(sample_weight, table.shape[0])
-    columns, array = fit_encode(table, categorical_features, weight, _string_advice(estimator, categorical_features))
+    columns, array = fit_encode(table, categorical_features, weight, string_advice(estimator, categorical_features))
     validate_data(estimator, native(table), reset=True, skip_check_array=True)
     return columns, array
 
@@ -67,6 +67,14 @@ def read_weights(sample_weight: Any, n_rows: int, what: str = "sample_weight") -
     """One finite weight >= 0 per row, not all zero; None stays None. `what` names them in errors."""
     if sample_weight is None:
         return None
+    weight = read_batch_weights(sample_weight, n_rows, what)
+    with np.errstate(over="ignore"):
+        check_total_weight(float(weight.sum()), what)
+    return weight
+
+
+def read_batch_weights(sample_weight: Any, n_rows: int, what: str = "sample_weight") -> NDArray[np.float64]:
+    """One finite weight >= 0 for each of some rows, which may all be zero."""
     if isinstance(sample_weight, str | dict):
         raise ValueError(f"{what} must be numbers, one per row; got {sample_weight!r}.")
     if isinstance(sample_weight, numbers.Number):
@@ -80,8 +88,25 @@ def read_weights(sample_weight: Any, n_rows: int, what: str = "sample_weight") -
         )
     _check_length(n_rows, weight.shape[0], what, "pass one weight per row")
     weight = _as_float64(weight, what)
-    _reject_weights(weight, what)
+    if not np.all(np.isfinite(weight)):
+        raise ValueError(f"Input {what} contains NaN or infinity: give such rows the weight 0 or drop them.")
+    if np.any(weight < 0):
+        raise ValueError(f"Negative values in {what}: weights must be >= 0; drop such rows or set them to 0.")
     return weight
+
+
+def check_total_weight(total: float, what: str = "sample_weight") -> None:
+    """Raise ValueError if the sum of all weights is 0, or over- or underflows in weighted sums of squares."""
+    if total == 0.0:
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number: all weights are zero, so there is nothing to "
+            f"fit; pass {what}=None for equal weights."
+        )
+    if not MIN_TOTAL <= total <= MAX_TOTAL:
+        raise ValueError(
+            f"The sum of {what} is {total:.3g}, too {'large' if total > 1 else 'small'} for sums of squares in "
+            "float64: divide all weights by their maximum."
+        )
 
 
 def read_targets_regression(y: Any, n: int) -> NDArray[np.float64]:
@@ -181,7 +206,7 @@ def reject_missing_cells(
         )
 
 
-def _string_advice(estimator: Any, categorical_features: Any) -> str:
+def string_advice(estimator: Any, categorical_features: Any) -> str:
     """Advice for a column of strings, which depends on the estimator."""
     if hasattr(estimator, "categorical_features"):
         return STRING_ADVICE
@@ -250,25 +275,6 @@ def _as_float64(values: NDArray[Any], what: str) -> NDArray[np.float64]:
         flat = values.ravel().tolist()
         values = read_objects(flat, f"Input {what}", "convert it to numbers.").reshape(values.shape)
     return canonical(np.ascontiguousarray(values), np.float64)
-
-
-def _reject_weights(weight: NDArray[np.float64], what: str) -> None:
-    if not np.all(np.isfinite(weight)):
-        raise ValueError(f"Input {what} contains NaN or infinity: give such rows the weight 0 or drop them.")
-    if np.any(weight < 0):
-        raise ValueError(f"Negative values in {what}: weights must be >= 0; drop such rows or set them to 0.")
-    if not np.any(weight):
-        raise ValueError(
-            "Sample weights must contain at least one non-zero number: all weights are zero, so there is nothing to "
-            f"fit; pass {what}=None for equal weights."
-        )
-    with np.errstate(over="ignore"):
-        total = float(weight.sum())
-    if not MIN_TOTAL <= total <= MAX_TOTAL:
-        raise ValueError(
-            f"The sum of {what} is {total:.3g}, too {'large' if total > 1 else 'small'} for sums of squares in "
-            "float64: divide all weights by their maximum."
-        )
 
 
 def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:

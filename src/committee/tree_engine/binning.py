@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from numbers import Integral
 
@@ -104,13 +105,17 @@ def bin_ends(weight: NDArray[np.float64], max_bins: int) -> NDArray[np.intp]:
 
 def sample_rows(n: int, weight: NDArray[np.float64] | None) -> NDArray[np.intp] | slice:
     """The rows of the quantiles: all of positive weight, or SAMPLE_ROWS of them, drawn with a fixed seed."""
-    if weight is None and n <= SAMPLE_ROWS:
+    if weight is None:
+        return sample_positions(n)
+    rows = np.flatnonzero(weight > 0)
+    return rows[sample_positions(rows.size)]
+
+
+def sample_positions(n: int) -> NDArray[np.intp] | slice:
+    """All of n rows, or SAMPLE_ROWS of them in ascending order, drawn with a fixed seed."""
+    if n <= SAMPLE_ROWS:
         return slice(None)
-    rows = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
-    if rows.size > SAMPLE_ROWS:
-        chosen = np.random.default_rng(0).choice(rows.size, SAMPLE_ROWS, replace=False, shuffle=False)
-        rows = rows[np.sort(chosen)]
-    return rows
+    return np.sort(np.random.default_rng(0).choice(n, SAMPLE_ROWS, replace=False, shuffle=False))
 
 
 def bin_table(
@@ -120,39 +125,59 @@ def bin_table(
     max_bins: int,
     n_jobs: int | None,
 ) -> BinnedMatrix:
-    n, d = X.shape
-    rows = sample_rows(n, weight)
+    rows = sample_rows(len(X), weight)
     sample = np.ascontiguousarray(X[rows].T, np.float64)
-    sample_weight = None if weight is None else weight[rows]
-    threads = n_threads(n_jobs, sample.size)
-    calls = [(sample[f], sample_weight, MAX_BINS if is_categorical[f] else max_bins) for f in range(d)]
-    bins = run(_column_bins, calls, threads)
-    bins = [_category_bins(X[:, f]) if is_categorical[f] else pair for f, pair in enumerate(bins)]
-    n_bins = np.array([low.size for low, _ in bins], np.int64)
-    codes = _bin_rows(X, bins, n_bins, n_jobs)
-    return _matrix(codes, n_bins, bins, is_categorical)
+    n_codes = {f: _count_codes(X[:, f]) for f in np.flatnonzero(is_categorical).tolist()}
+    matrix = fit_bins(sample, None if weight is None else weight[rows], n_codes, max_bins, n_jobs)
+    return matrix._replace(codes=code_table(X, matrix, n_jobs))
+
+
+def fit_bins(
+    sample: NDArray[np.float64],
+    weight: NDArray[np.float64] | None,
+    n_codes: Mapping[int, int],
+    max_bins: int,
+    n_jobs: int | None,
+) -> BinnedMatrix:
+    """The bins of sampled rows [d, m], without codes; n_codes[f] is the number of categories of column f."""
+    d = len(sample)
+    is_categorical = np.isin(np.arange(d), list(n_codes))
+    numeric = np.flatnonzero(~is_categorical).tolist()
+    fitted = run(_column_bins, [(sample[f], weight, max_bins) for f in numeric], n_threads(n_jobs, sample.size))
+    bins = dict(zip(numeric, fitted, strict=True))
+    for f, n in n_codes.items():
+        bins[f] = _category_bins(n)
+    n_bins = np.array([bins[f][0].size for f in range(d)], np.int64)
+    return _matrix(np.empty((d, 0), CODE_BINNED), n_bins, [bins[f] for f in range(d)], is_categorical)
 
 
 def code_table(X: NDArray[np.floating], matrix: BinnedMatrix, n_jobs: int | None) -> NDArray[np.uint8]:
-    """Codes [d, n] of another table in the bins of `matrix`."""
-    ends = matrix.offsets
-    bins = [(matrix.lower[a:b], matrix.upper[a:b]) for a, b in pairwise(ends)]
-    return _bin_rows(X, bins, matrix.n_bins, n_jobs)
-
-
-def _bin_rows(
-    X: NDArray[np.floating],
-    bins: list[tuple[NDArray[np.float64], NDArray[np.float64]]],
-    n_bins: NDArray[np.int64],
-    n_jobs: int | None,
-) -> NDArray[np.uint8]:
-    n, d = X.shape
-    edges = np.full((d, MAX_BINS + 1), np.inf)
-    for f, (low, high) in enumerate(bins):
-        edges[f, : max(low.size - 1, 0)] = midpoints(high[:-1], low[1:])
-    codes = np.empty((d, n), CODE_BINNED)
-    run(_bin_block, [(X, edges, n_bins, r, codes) for r in range(0, n, BLOCK)], n_threads(n_jobs, X.size))
+    """Codes [d, n] of a table in the bins of `matrix`."""
+    codes = np.empty((X.shape[1], X.shape[0]), CODE_BINNED)
+    code_rows(X, matrix.n_bins, bin_edges(matrix), 0, codes, n_jobs)
     return codes
+
+
+def bin_edges(matrix: BinnedMatrix) -> NDArray[np.float64]:
+    """The edges between the bins of every column, padded with inf to 256."""
+    edges = np.full((matrix.n_features, MAX_BINS + 1), np.inf)
+    for f, (start, end) in enumerate(pairwise(matrix.offsets)):
+        n = max(end - start - 1, 0)
+        edges[f, :n] = midpoints(matrix.upper[start : start + n], matrix.lower[start + 1 : start + 1 + n])
+    return edges
+
+
+def code_rows(
+    X: NDArray[np.floating],
+    n_bins: NDArray[np.int64],
+    edges: NDArray[np.float64],
+    first_row: int,
+    codes_out: NDArray[np.uint8],
+    n_jobs: int | None,
+) -> None:
+    """Write the codes of rows into codes_out[:, first_row : first_row + len(X)]."""
+    calls = [(X[r : r + BLOCK], edges, n_bins, first_row + r, codes_out) for r in range(0, len(X), BLOCK)]
+    run(_bin_block, calls, n_threads(n_jobs, X.size))
 
 
 def _column_bins(
@@ -167,25 +192,29 @@ def _column_bins(
     return quantile_bins(values, weight, max_bins)
 
 
-def _category_bins(column: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A bin for each category code up to the largest, so that a code is its own bin."""
+def _count_codes(column: NDArray[np.floating]) -> int:
+    """The largest category code plus 1."""
     present = column[~np.isnan(column)]
     n_codes = int(present.max(initial=-1)) + 1
     if n_codes > MAX_BINS or np.any((present < 0) | (present != np.floor(present))):
         raise ValueError(f"category codes must be integers from 0 to {MAX_BINS - 1}")
+    return n_codes
+
+
+def _category_bins(n_codes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A bin for each category code, so that a code is its own bin."""
     codes = np.arange(n_codes, dtype=np.float64)
     return codes, codes
 
 
 def _bin_block(
-    X: NDArray[np.floating],
+    rows: NDArray[np.floating],
     edges: NDArray[np.float64],
     n_bins: NDArray[np.int64],
     first_row: int,
-    codes: NDArray[np.uint8],
+    codes_out: NDArray[np.uint8],
 ) -> None:
-    block = np.ascontiguousarray(X[first_row : first_row + BLOCK].T, np.float64)
-    bin_columns(block, edges, n_bins, first_row, codes)
+    bin_columns(np.ascontiguousarray(rows.T, np.float64), edges, n_bins, first_row, codes_out)
 
 
 def rank_table(X: NDArray[np.floating], is_categorical: NDArray[np.bool_], n_jobs: int | None) -> BinnedMatrix:
@@ -200,7 +229,7 @@ def rank_table(X: NDArray[np.floating], is_categorical: NDArray[np.bool_], n_job
 
 def _rank_column(column: NDArray[np.floating], is_category: bool, codes_out: NDArray[np.uint32]) -> NDArray[np.float64]:
     if is_category:
-        values, _ = _category_bins(column)
+        values, _ = _category_bins(_count_codes(column))
         codes_out[:] = np.where(np.isnan(column), values.size, column)
         return values
     column = np.ascontiguousarray(column)
