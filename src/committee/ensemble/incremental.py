@@ -27,6 +27,7 @@ from committee.base.parameters import RANDOM_STATE, Estimator, fitted, param
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.ensemble.base import BaseEnsemble
+from committee.ensemble.sources import is_source, load_table
 from committee.ensemble.stopping import Stopping
 from committee.ensemble.warm_start import check_same_classes, check_same_columns
 from committee.members.estimators import check_learner
@@ -98,6 +99,14 @@ class GivenRows(NamedTuple):
     X_val: Any = None
     y_val: Any = None
     sample_weight_val: Any = None
+
+
+def _load_given(given: GivenRows, target: str) -> GivenRows:
+    """Validation rows that are read from files; their target is in the column `target`, unless y_val names another."""
+    if given.X_val is None or not is_source(given.X_val):
+        return given
+    table = load_table(given.X_val, target if given.y_val is None else given.y_val, given.sample_weight_val)
+    return GivenRows(*table)
 
 
 class Round(Protocol):
@@ -198,10 +207,17 @@ class BaseIncrementalEnsemble(Estimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, given: GivenRows, extra: Any = None) -> Self:
         self._validate_params()
         self._check_parameters()
+        if isinstance(y, str) and is_source(X):
+            return self._fit_stream(X, y, sample_weight, _load_given(given, y), extra)
         data = self._load(X, y, sample_weight)._replace(extra=extra)
         validation = self._load_validation(data, given)
         self._store({**data.attributes, "_seed": data.seed, **self._fit_rounds(data, validation)})
         return self
+
+    def _fit_stream(self, source: Any, y: str, sample_weight: str | None, given: GivenRows, extra: Any) -> Self:
+        """Fit a table that is read from `source`; y and sample_weight are names of columns."""
+        table = load_table(source, y, sample_weight)
+        return self._fit(table.X, table.y, table.sample_weight, given, extra)
 
     def _is_continued(self) -> bool:
         """Whether the fit continues an earlier one."""

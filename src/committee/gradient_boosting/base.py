@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -30,7 +31,10 @@ from committee.base.parameters import (
     positive,
 )
 from committee.base.progress import progress
+from committee.base.rng import member_seeds
 from committee.base.stacklevel import level_of_caller
+from committee.blocks.coding import Coding, code_table_on_disk
+from committee.blocks.targets import Labels
 from committee.ensemble import incremental
 from committee.ensemble.incremental import (
     ALL_ROUNDS,
@@ -39,14 +43,25 @@ from committee.ensemble.incremental import (
     TrainingData,
     ValidationSet,
 )
+from committee.ensemble.sources import fits_memory
 from committee.ensemble.stopping import Patience
 from committee.ensemble.warm_start import check_n_estimators, check_same_data, data_fingerprint
 from committee.gradient_boosting._defaults import automatic, automatic_rate
 from committee.gradient_boosting._stopping import BoostingStopping
+from committee.gradient_boosting.block_fit import (
+    BlockTable,
+    BlockTarget,
+    MakeBlocks,
+    block_table,
+    check_blocks,
+    disk_blocks,
+    warn_of_cells,
+)
+from committee.gradient_boosting.block_rows import BlockProblem, BlockRows
 from committee.gradient_boosting.cells import CELL_LEAVES, cell_plan
 from committee.gradient_boosting.gradient_boosting import BoostingRound, Plan, Problem, gradient_boosting
 from committee.gradient_boosting.memory_rows import MemoryRows
-from committee.gradient_boosting.trees import TreePlan, TreeStack, max_leaves
+from committee.gradient_boosting.trees import RowTotals, TreePlan, TreeStack, max_leaves, number_of_rows
 from committee.gradient_boosting.validation import (
     CrossedScores,
     CrossValidated,
@@ -303,6 +318,24 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         """
         return self._fit(X, y, sample_weight, GivenRows(X_val, y_val, sample_weight_val), init_score)
 
+    def _fit_stream(self, source: Any, y: str, sample_weight: str | None, given: GivenRows, extra: Any) -> Self:
+        if fits_memory(source):
+            return super()._fit_stream(source, y, sample_weight, given, extra)
+        if extra is not None:
+            raise ValueError("init_score is not supported for tables in blocks: pass a table in memory.")
+        coding = Coding(y, sample_weight, self.max_bins, self.categorical_features)
+        with code_table_on_disk(
+            source, coding, estimator=self, row_weights=self._bin_weights, n_jobs=self.n_jobs, verbose=self.verbose
+        ) as table:
+            return self._fit_blocks(block_table(table), given, partial(disk_blocks, table))
+
+    def _bin_weights(self, labels: Labels) -> Floats | None:
+        """The weights by which rows count in the bins."""
+        n_classes = 0 if labels.classes is None else len(labels.classes)
+        reader = self._reader({"classes_": labels.classes, "n_classes_": n_classes})
+        weight, _ = reader._weights(labels.target, np.ones(labels.n_rows) if labels.weight is None else labels.weight)
+        return weight if weight.size else None
+
     def _categorical(self) -> Any:
         return self.categorical_features
 
@@ -333,17 +366,21 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         return self._fit_copy(data, lambda copy: copy._run(copy._rows(data), copy._validation_rows(validation)))
 
     def _rows(self, data: TrainingData) -> Rows:
-        """The training rows, with class weights times sample weights, and the latter alone as counts."""
-        weight, counts = without_common_factor(data.weight), NO_WEIGHTS
-        by_class = self._class_weight(data.target, weight)
+        weight, counts = self._weights(data.target, data.weight)
+        offset = _read_init_score(data.extra, len(data.X), self._n_scores())
+        return Rows(data.X, self._as_target(data.target), weight, offset, counts)
+
+    def _weights(self, target: NDArray[Any], sample_weight: Floats) -> tuple[Floats, Floats]:
+        """Class weights times sample weights, and the latter alone as counts; empty if all are one."""
+        weight, counts = without_common_factor(sample_weight), NO_WEIGHTS
+        by_class = self._class_weight(target, weight)
         if by_class is not None:
             counts = weight
             weight = counts * by_class
             read_weights(weight, len(weight), "sample_weight times class_weight")
         if np.all(weight == 1.0) and np.all(counts == 1.0):
             weight = counts = NO_WEIGHTS
-        offset = _read_init_score(data.extra, len(data.X), self._n_scores())
-        return Rows(data.X, self._as_target(data.target), weight, offset, counts)
+        return weight, counts
 
     def _validation_rows(self, validation: ValidationSet | None) -> Rows | None:
         if validation is None:
@@ -519,6 +556,9 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         problem = Problem(
             matrix, rows.y, rows.weight, self._losses, recorded, self._is_multinomial, constraints, rows.counts
         )
+        return problem, self._plan(n_features, has_cells), base
+
+    def _plan(self, n_features: int, has_cells: bool) -> Plan:
         tree = TreePlan(
             max_leaf_nodes=NO_DEPTH if self.max_leaf_nodes_ is None else int(self.max_leaf_nodes_),
             max_depth=NO_DEPTH if self.max_depth is None else int(self.max_depth),
@@ -535,7 +575,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
             cell_leaves=self._cell_leaves() if has_cells and self.n_estimators == "auto" else 0,
         )
         fractions = float(self.subsample), float(self.colsample_bytree), float(self.dropout)
-        return problem, Plan(tree, self.learning_rate_, *fractions, self.n_jobs), base
+        return Plan(tree, self.learning_rate_, *fractions, self.n_jobs)
 
     def _max_nodes(self, plan: Plan, n: int) -> int:
         most = max_leaves(plan.tree, n)
@@ -570,6 +610,57 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         steps = gradient_boosting(MemoryRows(problem, plan, past.score, stack), seeds)
         self._collect(steps, past, validation, stack, n_rounds, is_active)
         return None if validation is None or validation.halves is None else validation.halves.score
+
+    # --- rows in blocks -----------------------------------------------------------------------------------------------
+
+    def _fit_blocks(self, table: BlockTable, given: GivenRows, make_blocks: MakeBlocks) -> Self:
+        """Fit a table in blocks, wherever they are; the validation rows are in memory."""
+        if table.classes is not None:
+            self._check_classes(table.classes)
+        seed = int(member_seeds(self.random_state, 1)[0])
+        no_rows = np.empty((0, table.columns.n_features))
+        data = TrainingData(table.columns, no_rows, table.target, table.weight, table.classes, seed, table.attributes)
+        validation = self._load_validation(data, given)
+        run = self._fit_copy(data, lambda copy: copy._run_blocks(table, copy._validation_rows(validation), make_blocks))
+        self._store({**data.attributes, "_seed": seed, **run})
+        return self
+
+    def _run_blocks(self, table: BlockTable, given: Rows | None, make_blocks: MakeBlocks) -> None:
+        self._loss = self.loss
+        codes = table.target.astype(np.int64) if self._n_scores() > 1 else table.target
+        target = BlockTarget(self._as_target(codes), *self._weights(table.target, table.weight))
+        y, weight, counts = target
+        self._losses, self._is_multinomial = self._make_losses(y)
+        n_counted = number_of_rows(y.size, counts if counts.size else weight)
+        kind = self._validation_kind(n_counted, given)
+        check_blocks(self, self._losses, kind, target)
+        warn_of_cells(table.matrix, bool(kind) and self.n_estimators == "auto")
+        n_rounds = self._resolve_auto(n_counted, kind)
+        plan = self._plan(table.matrix.n_features, has_cells=False)
+        constraints = tree_constraints(self.monotonic_cst, self.interaction_cst, self.columns_)
+        self.baseline_ = self._baseline(self._losses, y, weight)
+        problem = BlockProblem(
+            table.matrix, self._losses, self._is_multinomial, constraints, plan, RowTotals.of(y.size, weight, counts),
+            self.baseline_, y.size,
+        )  # fmt: skip
+        stack = TreeStack(table.matrix, self._max_nodes(plan, n_counted), None, len(self._losses))
+        is_active = given is not None and self.early_stopping is not False
+        none = Rows(np.empty((0, table.matrix.n_features)), y[:0], NO_WEIGHTS, None)
+        validation = None
+        if given is not None:
+            whole = Problem(table.matrix, y, weight, self._losses, self._losses, self._is_multinomial, constraints)
+            has_halves = is_active and not is_classifier(self)
+            validation = ValidationLoss(given, whole, self.baseline_, has_dropout=False, has_halves=has_halves)
+        with make_blocks(problem, target) as blocks:
+            steps = gradient_boosting(BlockRows(blocks, problem, stack), self._seeds(0, n_rounds))
+            past = State(np.empty((len(self._losses), 0)), None, (), ())
+            self._collect(steps, past, validation, stack, n_rounds, is_active)
+        del self._state  # a fit on blocks cannot be continued
+        crossed = None if validation is None or validation.halves is None else validation.halves.score
+        validated = none if given is None else given
+        score = self._raw_table(validated.X)
+        self._calibrate(validated, score)
+        self._keep_errors(validated, score if crossed is None else crossed)
 
     def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
         arrays = (rows.y, rows.weight, NO_WEIGHTS if rows.init_score is None else rows.init_score)

@@ -93,11 +93,12 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         if self.n_classes_ > 2:
             return target
         is_margin_loss = isinstance(self.loss, str) and CLASSIFICATION_LOSSES[self.loss].is_margin_loss
-        return 2.0 * target - 1.0 if is_margin_loss else target.astype(np.float64)
+        return 2.0 * target - 1.0 if is_margin_loss else target.astype(np.float64, copy=False)
 
     def _class_weight(self, codes: NDArray[Any], weight: Floats) -> Floats | None:
         if self.class_weight is None:
             return None
+        codes = codes.astype(np.int64, copy=False)
         return class_weights(self.class_weight, codes, self.classes_, weight)[codes]
 
     def _n_scores(self) -> int:
