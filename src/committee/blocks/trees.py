@@ -199,10 +199,11 @@ class _Growth:
         tree[0] = self.nodes[0]
         while frontier and self.n_splits < self.max_splits:
             i = min(frontier, key=lambda j: (-float(self.nodes["gain"][known[j]]), j))
-            frontier.remove(i)
-            while known[i] in self.histograms:
+            if known[i] in self.histograms:
                 self._ask_children(known[i])
-            if not self._has_split(known[i]):  # it was rejected, as too few rows go to one side
+                continue  # if the split was rejected, as too few rows go to one side, another node may be the next
+            frontier.remove(i)
+            if not self._has_split(known[i]):
                 continue
             left, first = int(self.nodes["left"][known[i]]), len(known)
             known += [left, left + 1]
