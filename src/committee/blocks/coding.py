@@ -142,9 +142,9 @@ class Batch(NamedTuple):
 def write_table(job: Job, row_weights: RowWeights | None, options: dict[str, Any]) -> None:
     """Write a coded table into the folder of the job."""
     source = job.stream.identity
-    labels = read_labels(job)
-    row_weight = labels.weight if row_weights is None else row_weights(labels)
-    with naming_full_disk(job.folder, labels, len(job.features)):
+    with naming_full_disk(job):
+        labels = read_labels(job)
+        row_weight = labels.weight if row_weights is None else row_weights(labels)
         columns, matrix = fit_table(job, labels, row_weight)
         write_codes(job, labels, columns, matrix)
     if job.stream.identity != source:
@@ -262,7 +262,7 @@ def write_codes(job: Job, labels: Labels, columns: Columns, matrix: BinnedMatrix
         batches = unchanged(batches, job, labels)
     with (job.folder / CODES).open("wb") as file:
         for codes in coded_blocks(batches, columns, matrix, labels.n_rows, job.n_jobs):
-            make_tiles(codes).tofile(file)
+            file.write(make_tiles(codes).data)  # ndarray.tofile does not report a full disk
 
 
 def unchanged(batches: Iterable[Batch], job: Job, labels: Labels) -> Iterator[Batch]:
@@ -332,15 +332,16 @@ def _publish(draft: Path, place: Path) -> None:
 
 
 @contextmanager
-def naming_full_disk(folder: Path, labels: Labels, n_features: int) -> Generator[None]:
+def naming_full_disk(job: Job) -> Generator[None]:
     """Raise OSError with the size of the codes if the disk has no room for them."""
-    n_bytes = labels.n_rows * -(-n_features // TILE) * TILE
-    free = shutil.disk_usage(folder).free
+    n_rows, free = job.stream.n_rows, shutil.disk_usage(job.folder).free
+    width = -(-len(job.features) // TILE) * TILE + 8 * len(job.special)
+    size = "" if n_rows is None else f", {n_rows * width / 1e9:.3g} GB for {n_rows} rows"
     message = (
-        f"The codes of {labels.n_rows} rows need {n_bytes / 1e9:.3g} GB on the disk of {folder.parent}, which has "
-        f"{free / 1e9:.3g} GB: pass a directory on another disk, or set TMPDIR."
+        f"The coded table needs {width} bytes a row{size}; the disk of {job.folder.parent} had {free / 1e9:.3g} GB: "
+        "pass a directory on another disk, or set TMPDIR."
     )
-    if free < n_bytes:
+    if n_rows is not None and free < n_rows * width:
         raise OSError(errno.ENOSPC, message)
     try:
         yield
@@ -368,10 +369,10 @@ def reuse(
             f"{place} holds the codes of {'another' if kept['source'] else 'a'} table, and only files can be compared: "
             f"open them with CodedTable.open if they are of this table. {advice}"
         )
-    then, now = ({each[0]: list(each) for each in files} for files in (kept["source"], source))
-    if list(then) != list(now):
-        raise ValueError(f"{place} holds the codes of other files, such as {next(iter(then))}. {advice}")
-    changed = [path for path in now if now[path] != then[path]]
+    then = [FileIdentity(*file) for file in kept["source"]]
+    if [file.path for file in then] != [file.path for file in source]:
+        raise ValueError(f"{place} holds the codes of other files, such as {then[0].path}. {advice}")
+    changed = [now.path for now, before in zip(source, then, strict=True) if now != before]
     if changed:
         raise ValueError(f"{changed[0]} has changed since its codes were written to {place}. {advice}")
     other = [name for name, value in options.items() if kept["options"].get(name) != value]

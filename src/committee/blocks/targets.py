@@ -83,10 +83,10 @@ def write_labels(
         weights = None if weight is None else files.enter_context((folder / WEIGHT).open("wb"))
         for batch in batches:
             n = len(batch)
-            reader.add(batch[target].to_native(), n).tofile(targets)
+            targets.write(np.ascontiguousarray(reader.add(batch[target].to_native(), n)).data)
             if weight is not None and weights is not None:
                 values = read_batch_weights(batch[weight].to_native(), n)
-                values.tofile(weights)
+                weights.write(np.ascontiguousarray(values).data)
                 with np.errstate(over="ignore"):
                     total += float(values.sum())
             n_rows += n
