@@ -148,6 +148,17 @@ class BatchedColumns:
         _reject_infinities(table, out)
         return out
 
+    def join(self, following: BatchedColumns) -> None:
+        """Add the rows of other batches, which come after these."""
+        if following._first is None:
+            return
+        if self._first is None:
+            vars(self).update(vars(following))
+            return
+        self._check_kinds(following._first)
+        for f, totals in following._totals.items():
+            self._totals[f].join(totals)
+
     def columns(self) -> Columns:
         """Names and categories of all rows."""
         assert self._first is not None
@@ -402,6 +413,14 @@ class CategoryTotals:
         totals = np.bincount(rows, weight, minlength=len(place) + 1)[:-1].astype(np.float64, copy=False)
         totals[: self._totals.size] += self._totals
         self._totals, self._keeps_order = totals, factor.keeps_order
+
+    def join(self, following: CategoryTotals) -> None:
+        """Add the totals of rows that come after these."""
+        places = [self._place.setdefault(value, len(self._place)) for value in following._place]
+        totals = np.zeros(len(self._place))
+        totals[: self._totals.size] = self._totals
+        totals[places] += following._totals
+        self._totals, self._keeps_order = totals, following._keeps_order
 
     def categories(self) -> Categories:
         """Keep the values of largest weight; of equal weights the first in order."""

@@ -1,0 +1,137 @@
+"""Gradient boosting on a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from committee.base.array_types import Floats
+from committee.blocks.steps import Blocks
+from committee.blocks.targets import Labels
+from committee.dask.cluster_blocks import ClusterBlocks
+from committee.dask.tables import DaskTable, computed, is_collection, lazy_predictions, read_table
+from committee.ensemble.incremental import GivenRows
+from committee.gradient_boosting import estimators
+from committee.gradient_boosting.base import BaseGradientBoosting
+from committee.gradient_boosting.block_fit import BlockTarget
+from committee.gradient_boosting.block_rows import BlockProblem, BoostedBlock
+
+
+class _OnCluster(BaseGradientBoosting):
+    """Fits collections of Dask, and predicts them lazily; other tables as usual."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        init_score: Any = None,
+        client: Any = None,
+    ) -> Self:
+        """Fit the trees.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n_samples, n_features)
+            Any partitions; the model does not depend on them.
+        y, sample_weight : dask array or series of shape (n_samples,)
+            Targets and weights in the same partitions.
+        X_val, y_val, sample_weight_val : optional
+            Rows to evaluate every round on. They are brought to the client.
+        init_score : optional
+            Not supported for collections of Dask.
+        client : distributed.Client, optional
+            The client of the cluster; None for the current one.
+
+        Returns
+        -------
+        self
+        """
+        if not is_collection(X):
+            return super().fit(
+                X, y, sample_weight, X_val=X_val, y_val=y_val, sample_weight_val=sample_weight_val,
+                init_score=init_score,
+            )  # fmt: skip
+        self._validate_params()
+        self._check_parameters()
+        if init_score is not None:
+            raise ValueError("init_score is not supported for collections of Dask: pass a table in memory.")
+        if client is None:
+            from distributed import get_client
+
+            client = get_client()
+        given = GivenRows(computed(X_val), computed(y_val), computed(sample_weight_val))
+        rows = DaskTable(client, X, y, sample_weight)
+        table = read_table(rows, self, self._weights_in_bins)
+
+        @contextmanager
+        def make_blocks(problem: BlockProblem, target: BlockTarget) -> Generator[Blocks]:
+            n_workers = max(len(client.scheduler_info(n_workers=-1)["workers"]), 1)
+            tiles = rows.blocks(table.columns, table.matrix, n_workers)
+            data = [
+                client.submit(BlockData, each, *target.rows(place), place.start, pure=False) for place, each in tiles
+            ]
+            blocks = ClusterBlocks(client, data, partial(make_block, problem))
+            try:
+                yield blocks
+            finally:
+                blocks.close()
+
+        return self._fit_blocks(table, given, make_blocks)
+
+    def _weights_in_bins(self, target: Floats, weight: Floats, classes: NDArray[Any] | None) -> Floats | None:
+        return self._bin_weights(Labels(target.size, classes, target, weight))
+
+    def to_local(self) -> Any:
+        """The same model as an estimator that does not need Dask."""
+        local_class = next(base for base in type(self).__mro__ if base.__module__ == estimators.__name__)
+        local = object.__new__(local_class)
+        vars(local).update(vars(self))
+        return local
+
+    def predict(self, X: Any) -> Any:
+        """Predictions; of a collection of Dask a lazy array."""
+        if not is_collection(X):
+            return super().predict(X)  # type: ignore[misc]
+        if is_classifier(self):
+            return lazy_predictions(self.to_local(), "predict", X, self.classes_.dtype)  # type: ignore[attr-defined]
+        return lazy_predictions(self.to_local(), "predict", X, np.float64, len(self.baseline_))
+
+
+class BlockData(NamedTuple):
+    """The rows of a block."""
+
+    tiles: NDArray[np.uint8]
+    y: NDArray[Any]
+    weight: Floats
+    counts: Floats
+    first_row: int
+
+
+def make_block(problem: BlockProblem, data: BlockData) -> BoostedBlock:
+    """The state of a block before the first round."""
+    return BoostedBlock(problem, *data)
+
+
+class GradientBoostingClassifier(_OnCluster, estimators.GradientBoostingClassifier):
+    """`committee.GradientBoostingClassifier` on a Dask cluster: the same model, bit for bit."""
+
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities; of a collection of Dask a lazy array."""
+        if not is_collection(X):
+            return super().predict_proba(X)
+        return lazy_predictions(self.to_local(), "predict_proba", X, np.float64, max(len(self.classes_), 2))
+
+
+class GradientBoostingRegressor(_OnCluster, estimators.GradientBoostingRegressor):
+    """`committee.GradientBoostingRegressor` on a Dask cluster: the same model, bit for bit."""
