@@ -13,13 +13,17 @@ from numpy.typing import NDArray
 
 from committee.base.dtypes import ROW
 from committee.base.kernel_cache import COMPILATION_NOTICE, remove_stale_caches
+from committee.blocks.steps import LocalBlocks
 from committee.explain.node_permutation import node_permutation
 from committee.explain.oob_forest import OobForest
 from committee.explain.oob_permutation import oob_permutation
 from committee.explain.shap import shap_interaction_values, shap_values
+from committee.gradient_boosting.block_rows import BlockProblem, BlockRows, BoostedBlock
 from committee.gradient_boosting.cells import CellGrower
+from committee.gradient_boosting.gradient_boosting import Plan, gradient_boosting
 from committee.gradient_boosting.trees import (
     GrownTree,
+    RowTotals,
     TreeGrower,
     TreePlan,
     TreeStack,
@@ -41,6 +45,7 @@ from committee.records.binned import BinnedMatrix
 from committee.records.growth import Constraints, Limits
 from committee.tree_engine.binning import BinMapper
 from committee.tree_engine.growing import free_limits, grow
+from committee.tree_engine.histograms import make_tiles
 from committee.tree_engine.predict.apply import apply_tree
 from committee.tree_engine.predict.boosted import PackedSum, add_scores
 from committee.tree_engine.predict.forest import add_predictions, pack_forest
@@ -192,6 +197,20 @@ def _boost(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDArray[np.float64])
         add_scores(PackedSum(stack.trees()), table[:1], np.zeros((1, 3)), None)
 
 
+def _warm_blocks(toy: _Toy) -> None:
+    """A round of boosting on rows in one block."""
+    n, weight = toy.y.size, np.full(toy.y.size, 2.0)
+    constraints, plan = Constraints.none(3), TreePlan(3, 4, 2, 1e-3, 0.0, 0.0, 1.0, 3, 10.0, 10.0, 0.7, True)
+    squared_error = REGRESSION_LOSSES["squared_error"]
+    problem = BlockProblem(
+        toy.binned, (squared_error,), False, constraints, Plan(plan, 0.1, 1.0, 1.0, 0.0, None),
+        RowTotals.of(n, weight, weight), np.zeros(1), n,
+    )  # fmt: skip
+    block = BoostedBlock(problem, make_tiles(toy.binned.codes), toy.y, weight, weight, 0)
+    stack = TreeStack(toy.binned, 5)
+    next(gradient_boosting(BlockRows(LocalBlocks([block]), problem, stack), [0]))
+
+
 def _warm_mixtures(_: _Toy) -> None:
     score, y, weight = np.zeros((2, 4)), np.zeros(4, np.int64), np.ones(4)
     scratch, a, b = np.empty((2, mixtures.BLOCK)), np.empty((2, 4)), np.empty((2, 4))
@@ -243,6 +262,7 @@ def _warm_explanations(toy: _Toy) -> None:
 STEPS: dict[str, Callable[[_Toy], None]] = {
     "trees": _warm_trees,
     "gradient boosting": _warm_gradient_boosting,
+    "rows in blocks": _warm_blocks,
     "kernel SVMs": _warm_kernel_svms,
     "forests": _warm_forests,
     "boosting of stumps": _warm_stumps,
