@@ -48,7 +48,7 @@ class BlockTree:
     def __init__(self, tiles: NDArray[np.uint8], n_features: int, ones: Integers, allocate: Allocate) -> None:
         """`ones` are the numbers of rows that each row counts for, empty if it is one."""
         n = tiles.shape[1]
-        self.tiles, self.words, self.n_features, self.ones = tiles, tiles.view(np.uint32), n_features, ones
+        self.words, self.n_features, self.ones = tiles.view(np.uint32), n_features, ones
         self.amounts = allocate((n,), np.int64)
         self.rows = allocate((n,), ROW)
         self.ranges: dict[int, tuple[int, int]] = {}
@@ -77,7 +77,7 @@ class BlockTree:
         most = int(cuts["n"].max(initial=0))
         each = total.reshape(len(divisions), self.width + 2)
         block_tree.divide_block(
-            self.words, self.tiles, self.n_features, self.rows, self.amounts, self.ones, cuts, np.empty(most, ROW),
+            self.words, self.n_features, self.rows, self.amounts, self.ones, cuts, np.empty(most, ROW),
             self._ordered(most), each,
         )  # fmt: skip
         each[:, self.width] += cuts["n_left"]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from committee.base.jit import kernel
-from committee.kernels.trees.histogram import TILE
+from committee.base.jit import kernel, part
+from committee.kernels.trees.histogram import AHEAD, BYTE, TILE, WORDS, prefetch
 from committee.kernels.trees.histogram_tree import (
     may_split,
-    part_rows,
     search_histogram_node,
     sum_rows,
     take_sums,
@@ -27,8 +26,28 @@ def sum_block(words, n_features, rows, amounts, ordered, sums_out):
     sum_rows(words, n_features, (0, words.shape[0]), rows, amounts, ordered, sums_out)
 
 
+@part
+def part_tile_rows(rows, tile, f, side, spare):
+    """`part_rows` by the code of column f of a tile, whose lines are fetched ahead of their use."""
+    word, shift = np.uintp(f // 4), np.uint32(8 * (f % 4))
+    n_left = np.uintp(0)
+    n_right = np.uintp(0)
+    n = np.uintp(rows.size)
+    for i in range(n):
+        prefetch(tile, np.uintp(rows[min(i + np.uintp(AHEAD), n - np.uintp(1))]) * np.uintp(WORDS))
+        row = rows[i]
+        left = np.uintp(side[(tile[np.uintp(row), word] >> shift) & BYTE])
+        rows[n_left] = row
+        spare[n_right] = row
+        n_left += left
+        n_right += np.uintp(1) - left
+    for i in range(n_right):
+        rows[n_left + i] = spare[i]
+    return np.int64(n_left)
+
+
 @kernel
-def divide_block(words, tiles, n_features, rows, amounts, ones, cuts, spare, ordered, sums_out):
+def divide_block(words, n_features, rows, amounts, ones, cuts, spare, ordered, sums_out):
     """Divide the rows of nodes as the records `CUT` say, in place, and sum those of one child of each.
 
     Row i of sums_out is for cuts[i]. The cuts are given the number of rows that go left, and what they count for.
@@ -37,7 +56,7 @@ def divide_block(words, tiles, n_features, rows, amounts, ones, cuts, spare, ord
         cut = cuts[k]
         f = cut.feature
         members = rows[cut.start : cut.start + cut.n]
-        n_left = part_rows(members, tiles[f // TILE, :, f % TILE], cut.side, spare)
+        n_left = part_tile_rows(members, words[f // TILE], f % TILE, cut.side, spare)
         cut.n_left = n_left
         cut.left_count = n_left
         if ones.size > 0:
