@@ -1,5 +1,6 @@
 """Public names for type checkers and editors; tests/contract/test_public_names.py compares them with catalog.py."""
 
+from committee.base.journal import CheckpointError as CheckpointError
 from committee.bagging.estimators import BaggingClassifier as BaggingClassifier
 from committee.bagging.estimators import BaggingRegressor as BaggingRegressor
 from committee.bagging.online_bagging import OnlineBaggingClassifier as OnlineBaggingClassifier
@@ -58,6 +59,7 @@ from committee.members.numeric_pipeline import NumericPipelineRegressor as Numer
 from committee.members.perceptron import PocketPerceptron as PocketPerceptron
 from committee.members.restarts import RestartClassifier as RestartClassifier
 from committee.report.render import write_report as write_report
+from committee.storage.checkpoint_file import checkpoint as checkpoint
 from committee.storage.errors import ModelFileError as ModelFileError
 from committee.storage.model_file import inspect_model as inspect_model
 from committee.storage.model_file import load_model as load_model

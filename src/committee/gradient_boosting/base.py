@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
+from committee.base.journal import open_stream
 from committee.base.parameters import (
     N_JOBS,
     at_least,
@@ -32,6 +33,7 @@ from committee.base.parameters import (
 from committee.base.progress import progress
 from committee.base.stacklevel import level_of_caller
 from committee.ensemble import incremental
+from committee.ensemble.fit_identity import confirm_record
 from committee.ensemble.incremental import (
     ALL_ROUNDS,
     BaseIncrementalEnsemble,
@@ -463,13 +465,14 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         records: list[Record] = []
         reason = ""
         held_out = np.empty((len(self._losses), 0))
-        crossed = CrossedScores(weight)
+        crossed, stream = CrossedScores(weight), open_stream()
         with progress(f"{type(self).__name__}, {len(folds)} folds", n_rounds, self.verbose) as tick:
             while not reason and len(records) < n_rounds:
                 each = [run.next_record(len(records) + 1) for run in runs]
                 scores = [run.validation.score for run in runs]
                 crossed.update(np.array([record.validation_loss for record in each]), scores)
                 records.append(joint_record(each, weight))
+                confirm_record(stream, len(records), records[-1])
                 tick(f"validation loss {records[-1].validation_loss:.4g}")
                 self._check_finite(records[-1])
                 reason = stopping.check(records[-1])

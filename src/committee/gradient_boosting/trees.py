@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.dtypes import ROW
+from committee.base.journal import CheckpointError
 from committee.base.threads import n_threads
 from committee.kernels.boosting import leaves
 from committee.kernels.boosting.derivatives import quantise
@@ -201,6 +202,36 @@ def quantile_values(grown: GrownTree, loss: Loss, y: Floats, score: Floats, weig
         best = residual_location(loss, residual, w if weight.size else weight)
         low, high = float(grown.nodes["lower"][i]), float(grown.nodes["upper"][i])
         grown.value[i] = rate * min(max(best, low), high)
+
+
+PackedTree = tuple[NDArray[np.uint64], Floats]
+"""A tree in a checkpoint: the words of its nodes [nodes, words], and their values. Its rows are found again."""
+
+
+def pack_tree(tree: GrownTree) -> PackedTree:
+    """Copy a tree, whose arrays are overwritten in later rounds."""
+    return tree.nodes.view(np.uint64).reshape(tree.nodes.size, -1).copy(), tree.value.copy()
+
+
+def unpack_tree(
+    packed: PackedTree, grower: TreeGrower, rows: NDArray[np.uint32], nodes: NDArray[np.void], value: Floats
+) -> GrownTree:
+    """Write a tree to `nodes` and `value`, and put the `rows` of its sample in the order of its leaves."""
+    words, values = packed
+    n, d = len(words), grower.matrix.n_features
+    used = nodes[:n]
+    if n > nodes.size or words.shape != (n, nodes.itemsize // 8) or values.shape != (n,):
+        raise CheckpointError(f"The checkpoint is damaged: it has a tree of {n} nodes, {nodes.size} are possible.")
+    used.view(np.uint64)[:] = words.reshape(-1)
+    value[:n] = values
+    left, feature, place = used["left"], used["feature"], np.arange(n)
+    is_inner = left != LEAF
+    is_sound = np.all(~is_inner | ((left > place) & (left < n - 1) & (feature >= 0) & (feature < d)))
+    leaf = grower.place(used)[rows] if is_sound else rows[:0]
+    order = np.argsort(used["start"][leaf], kind="stable")
+    if not is_sound or np.any(np.bincount(leaf, minlength=n)[~is_inner] != used["n"][~is_inner]):
+        raise CheckpointError("The checkpoint does not belong to this fit: a tree in it has other rows in its leaves.")
+    return GrownTree(used, rows[order], value[:n])
 
 
 class TreeStack:
