@@ -1,10 +1,10 @@
 """Public names for type checkers and editors; tests/contract/test_public_names.py compares them with catalog.py."""
 
-from committee.base.journal import CheckpointError as CheckpointError
 from committee.bagging.estimators import BaggingClassifier as BaggingClassifier
 from committee.bagging.estimators import BaggingRegressor as BaggingRegressor
 from committee.bagging.online_bagging import OnlineBaggingClassifier as OnlineBaggingClassifier
 from committee.bagging.online_bagging import OnlineBaggingRegressor as OnlineBaggingRegressor
+from committee.base.journal import CheckpointError as CheckpointError
 from committee.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from committee.boosting.adaboost_m1 import AdaBoostM1Classifier as AdaBoostM1Classifier
 from committee.boosting.adaboost_r2 import AdaBoostRegressor as AdaBoostRegressor

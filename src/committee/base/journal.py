@@ -1,9 +1,9 @@
 """What a checkpoint keeps of a fit: the results that took time, by the order in which the fit asks for them.
 
 A fit is a function of its data, parameters and seed, and nearly all of its time goes into members: trees and weak
-hypotheses. A fit that was killed is therefore run again from the start, with its members from the journal in place of new
-ones. Everything else (weights, scores, validation losses, when to stop) is computed again by the same code, which gives
-the same bits for every algorithm, without one that has to know how to store its state.
+hypotheses. A fit that was killed is therefore run again from the start, with its members from the journal in place of
+new ones. Everything else (weights, scores, validation losses, when to stop) is computed again by the same code, which
+gives the same bits. So no algorithm has to know how to store its state in the middle of a fit.
 
 Code that makes members opens a stream and passes what it makes to `Stream.keep`. Streams are numbered in the order in
 which a fit opens them, so they must be opened by the thread that fits: work on other threads, and fits inside a member,

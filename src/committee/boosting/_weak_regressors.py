@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from committee.base.array_types import Floats
 from committee.ensemble.warm_start import data_fingerprint
 from committee.members.estimators import predicted_values, repeated_rows, unfitted
-from committee.members.member import KeptLearner, Predictions, TreeMember, WeakHypothesis
+from committee.members.member import Predictions, TreeMember, WeakHypothesis, kept_learner
 from committee.sampling.resampling import are_whole, draw, number_of_draws
 from committee.tabular.identity import content_order
 from committee.tabular.schema import Columns
@@ -59,7 +59,7 @@ class RegressorMember(NamedTuple):
 
 def make_regressor(estimator: Any, rows: TrainingRows, *, weighting: Weighting, n_jobs: int | None) -> WeakRegressor:
     """Make the weak learner of an estimator for these rows."""
-    return KeptLearner(_fitting_learner(estimator, rows, weighting, n_jobs), rows.X)
+    return kept_learner(_fitting_learner(estimator, rows, weighting, n_jobs), rows.X)
 
 
 def _fitting_learner(estimator: Any, rows: TrainingRows, weighting: Weighting, n_jobs: int | None) -> WeakRegressor:

@@ -1,4 +1,4 @@
-"""What must be the same for a fit to continue from a checkpoint: parameters, data, seed, and the record of every round."""
+"""What must be the same for a fit to continue from a checkpoint: parameters, data, seed, the records of the rounds."""
 
 from __future__ import annotations
 
@@ -61,6 +61,8 @@ def identity_of(value: Any) -> str:
         return f"{type(value).__name__}({', '.join(f'{k}={v}' for k, v in _parameters(value).items())})"
     if hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
-    if hasattr(value, "__array__") and hasattr(value, "dtype"):
-        return identity_of(np.asarray(value)) if np.ndim(value) else repr(value)
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if hasattr(value, "__array__"):
+        return identity_of(np.asarray(value))
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))

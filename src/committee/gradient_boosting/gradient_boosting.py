@@ -39,7 +39,6 @@ from committee.gradient_boosting.trees import (
     TreeStack,
     all_rows,
     newton_values,
-    pack_tree,
     quantile_values,
     unpack_tree,
 )
@@ -112,7 +111,9 @@ class Workspace(NamedTuple):
         cells, n = None, problem.y.size
         if plan.tree.cell_leaves > 1 and plan.dropout == 0.0 and np.any(forms_cells(problem.matrix)):
             cells = CellGrower(grower, problem.constraints, problem.weight, problem.counts, plan.n_jobs)
-        return cls(problem, plan, derivatives, grower, cells, stack, all_rows(n), n_threads(plan.n_jobs, n * 8), open_stream())
+        return cls(
+            problem, plan, derivatives, grower, cells, stack, all_rows(n), n_threads(plan.n_jobs, n * 8), open_stream()
+        )
 
 
 class Sample(NamedTuple):
@@ -198,11 +199,12 @@ def _draw(rng: np.random.Generator, n: int, fraction: float) -> NDArray[np.int64
 def fit_trees(work: Workspace, sample: Sample, score: Floats) -> tuple[tuple[GrownTree, ...], int]:
     """Fit a tree for every output and append it to the stack; return them and the number of shortened steps."""
 
-    def restore(kept: tuple[list[PackedTree], int]) -> tuple[tuple[GrownTree, ...], int]:
-        return _restore_trees(work, sample, kept[0]), kept[1]
-
+    n_outputs = len(work.problem.losses)
     return work.stream.keep(
-        sample.seed, lambda: _fit_trees(work, sample, score), lambda new: ([*map(pack_tree, new[0])], new[1]), restore
+        sample.seed,
+        lambda: _fit_trees(work, sample, score),
+        pack=lambda new: (work.stack.last(n_outputs), new[1]),
+        unpack=lambda kept: (_restore_trees(work, sample, kept[0]), kept[1]),
     )
 
 
@@ -210,29 +212,23 @@ def _restore_trees(work: Workspace, sample: Sample, packed: Sequence[PackedTree]
     """Append the trees of a checkpoint to the stack."""
     trees: list[GrownTree] = []
     for k, each in enumerate(packed):
-        nodes, value, weight_out = work.stack.room()
-        tree = unpack_tree(each, work.grower, sample.rows, nodes, value)
-        trees.append(_keep_tree(work, k, tree, weight_out))
+        trees.append(unpack_tree(each, work.grower, sample.rows, *work.stack.room()))
+        work.stack.keep(trees[-1].nodes.size, k)
     return tuple(trees)
-
-
-def _keep_tree(work: Workspace, k: int, tree: GrownTree, weight_out: Floats) -> GrownTree:
-    """Append the tree of output k, which is in the room of the stack."""
-    if work.problem.weight.size:
-        leaves.sum_leaf_weights(tree.nodes, tree.nodes.size, tree.rows, work.problem.weight, weight_out)
-    work.stack.keep(tree.nodes.size, k)
-    return tree
 
 
 def _fit_trees(work: Workspace, sample: Sample, score: Floats) -> tuple[tuple[GrownTree, ...], int]:
     trees: list[GrownTree] = []
-    n_halved, n_outputs = 0, len(work.problem.losses)
+    n_halved, weight, n_outputs = 0, work.problem.weight, len(work.problem.losses)
     has_cells = work.cells is not None and is_cell_round(work.stack.n_trees // n_outputs)
     for k in range(n_outputs):
         nodes, value, weight_out = work.stack.room()
         result = _fit_cells(work, k, sample, nodes, value, score[k]) if has_cells else None
         tree, n = result or _fit_tree(work, k, sample, nodes, value, score[k])
-        trees.append(_keep_tree(work, k, tree, weight_out))
+        if weight.size:
+            leaves.sum_leaf_weights(tree.nodes, tree.nodes.size, tree.rows, weight, weight_out)
+        work.stack.keep(tree.nodes.size, k)
+        trees.append(tree)
         n_halved += n
     return tuple(trees), n_halved
 

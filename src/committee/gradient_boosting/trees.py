@@ -204,34 +204,33 @@ def quantile_values(grown: GrownTree, loss: Loss, y: Floats, score: Floats, weig
         grown.value[i] = rate * min(max(best, low), high)
 
 
-PackedTree = tuple[NDArray[np.uint64], Floats]
-"""A tree in a checkpoint: the words of its nodes [nodes, words], and their values. Its rows are found again."""
-
-
-def pack_tree(tree: GrownTree) -> PackedTree:
-    """Copy a tree, whose arrays are overwritten in later rounds."""
-    return tree.nodes.view(np.uint64).reshape(tree.nodes.size, -1).copy(), tree.value.copy()
+PackedTree = tuple[NDArray[np.uint64], Floats, Floats]
+"""A tree in a checkpoint: the words of its nodes [nodes, words], their values and weights. Rows are sorted again."""
 
 
 def unpack_tree(
-    packed: PackedTree, grower: TreeGrower, rows: NDArray[np.uint32], nodes: NDArray[np.void], value: Floats
+    packed: PackedTree,
+    grower: TreeGrower,
+    rows: NDArray[np.uint32],
+    nodes: NDArray[np.void],
+    value: Floats,
+    weight: Floats,
 ) -> GrownTree:
-    """Write a tree to `nodes` and `value`, and put the `rows` of its sample in the order of its leaves."""
-    words, values = packed
+    """Write a tree to `nodes`, `value` and `weight`, and sort the `rows` of its sample by its leaves."""
+    words, values, weights = packed
     n, d = len(words), grower.matrix.n_features
-    used = nodes[:n]
-    if n > nodes.size or words.shape != (n, nodes.itemsize // 8) or values.shape != (n,):
+    if n > nodes.size or words.shape != (n, nodes.itemsize // 8) or not values.shape == weights.shape == (n,):
         raise CheckpointError(f"The checkpoint is damaged: it has a tree of {n} nodes, {nodes.size} are possible.")
+    used = nodes[:n]
     used.view(np.uint64)[:] = words.reshape(-1)
-    value[:n] = values
-    left, feature, place = used["left"], used["feature"], np.arange(n)
+    value[:n], weight[:n] = values, weights
+    left, feature = used["left"], used["feature"]
     is_inner = left != LEAF
-    is_sound = np.all(~is_inner | ((left > place) & (left < n - 1) & (feature >= 0) & (feature < d)))
+    is_sound = np.all(~is_inner | ((left > np.arange(n)) & (left < n - 1) & (feature >= 0) & (feature < d)))
     leaf = grower.place(used)[rows] if is_sound else rows[:0]
-    order = np.argsort(used["start"][leaf], kind="stable")
     if not is_sound or np.any(np.bincount(leaf, minlength=n)[~is_inner] != used["n"][~is_inner]):
         raise CheckpointError("The checkpoint does not belong to this fit: a tree in it has other rows in its leaves.")
-    return GrownTree(used, rows[order], value[:n])
+    return GrownTree(used, rows[np.argsort(used["start"][leaf], kind="stable")], value[:n])
 
 
 class TreeStack:
@@ -270,6 +269,15 @@ class TreeStack:
         """Append the tree that was written to `room`."""
         self.sizes.append(n_nodes)
         self.outputs.append(output)
+
+    def last(self, n: int) -> list[PackedTree]:
+        """Copies of the last n trees, those of one round."""
+        places = range(len(self.sizes) - n, len(self.sizes))
+        used = [(self.nodes[t, : self.sizes[t]], self.value[t], self.weight[t]) for t in places]
+        return [
+            (nodes.view(np.uint64).reshape(m := nodes.size, -1).copy(), value[:m].copy(), weight[:m].copy())
+            for nodes, value, weight in used
+        ]
 
     def rescale(self, first: int, last: int, factor: float) -> None:
         """Multiply the values of trees first:last."""

@@ -79,11 +79,13 @@ class WeakLearner(Protocol):
     def __call__(self, weight: NDArray[np.float64], seed: int) -> WeakHypothesis: ...
 
 
-class KeptLearner:
-    """Any weak learner, whose members a checkpoint keeps; `X` are its training rows.
+def kept_learner(learner: Any, X: NDArray[np.floating]) -> Any:
+    """The same weak learner for training rows X, with its members in the checkpoint if there is one."""
+    return KeptLearner(learner, X)
 
-    The arguments of a call end with the seed.
-    """
+
+class KeptLearner:
+    """Takes the members of a weak learner from a checkpoint; the arguments of a call end with the seed."""
 
     def __init__(self, learner: Any, X: NDArray[np.floating]) -> None:
         self.learner, self.X, self.stream = learner, X, open_stream()

@@ -68,9 +68,7 @@ def write_container(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[
         return sum(file.write(block) for block in container_blocks(tensors, texts))
 
 
-def container_blocks(
-    tensors: Mapping[str, NDArray[Any]], texts: Mapping[str, str]
-) -> Iterator[memoryview | bytes]:
+def container_blocks(tensors: Mapping[str, NDArray[Any]], texts: Mapping[str, str]) -> Iterator[memoryview | bytes]:
     """The bytes of the container, block by block."""
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     directory: dict[str, Tensor] = {}

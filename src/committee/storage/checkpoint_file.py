@@ -17,13 +17,17 @@ import struct
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from io import BytesIO
 from numbers import Real
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 from zlib import crc32
 
+import numpy
+import scipy
+import sklearn
+
+import committee
 from committee.base.journal import CheckpointError, Entry, Journal, Place, current_journal, journal_in_use
 from committee.base.stacklevel import level_of_caller
 from committee.storage._container import container_blocks, parse_json, read_header, read_tensors
@@ -38,17 +42,15 @@ except ImportError:  # Windows
 
 MAGIC = b"committee checkpoint 1\n"
 FRAME = struct.Struct("<QI")
-LIBRARIES = ("committee", "numpy", "scikit-learn", "scipy")
-"""Another version of these may give other results."""
 
 
 @contextmanager
 def checkpoint(path: str | os.PathLike[str], *, every_seconds: float = 30.0) -> Generator[None]:
     """Keep the fits in a `with` block in a file, from which the same block continues after the process was killed.
 
-    Run the same program again to continue: the models are those of an uninterrupted run, bit for bit. All ensembles that
-    grow member by member are kept (boosting, gradient boosting, bagging, forests), also inside of stacks, pipelines and
-    searches, if they are fitted in the thread of the block. Other fits are run again.
+    Run the same program again to continue: the models are those of an uninterrupted run, bit for bit. All ensembles
+    that grow member by member are kept (boosting, gradient boosting, bagging, forests), also inside of stacks,
+    pipelines and searches, if they are fitted in the thread of the block. Other fits are run again.
 
     The file is removed when the block ends, and kept if it ends with an exception, such as Ctrl-C.
 
@@ -57,8 +59,8 @@ def checkpoint(path: str | os.PathLike[str], *, every_seconds: float = 30.0) -> 
     path : str or Path
         Path of the checkpoint. If the file exists, the block continues from it.
     every_seconds : float, default=30
-        Time between two writes: at most this much work is lost. It is longer if writing takes more than 2 % of the time.
-        With 0 every member is written at once.
+        Time between two writes: at most this much work is lost. It is longer where writing would take more than 2 % of
+        the time. With 0 every member is written at once.
 
     Raises
     ------
@@ -73,9 +75,9 @@ def checkpoint(path: str | os.PathLike[str], *, every_seconds: float = 30.0) -> 
 
     Notes
     -----
-    Results that took time (trees and other members) are kept; everything else is computed again. `n_jobs` and `verbose`
-    may change. With ``random_state=None`` the seed is kept. Save the model inside of the block: it is then not lost if the
-    process is killed after the fit. A checkpoint is data, without code, but unlike a model file it must be your own.
+    The members, such as trees, are kept; everything else is computed again. `n_jobs` and `verbose` may change. With
+    ``random_state=None`` the seed is kept. Save the model inside of the block: it is then not lost if the process is
+    killed after the fit. A checkpoint has no code in it, but is checked for damage only: do not use those of others.
 
     Examples
     --------
@@ -133,12 +135,16 @@ class CheckpointFile:
         file = self._open("rb")
         start = file.read(len(MAGIC))
         if not MAGIC.startswith(start):
-            raise CheckpointError(f"{str(self.path)!r} is not a checkpoint of this version of committee: pass another path.")
+            raise CheckpointError(
+                f"{str(self.path)!r} is not a checkpoint of this version of committee: pass another path."
+            )
         self._end = len(start) if start == MAGIC else 0
         try:
             return {(*place,): thing for data in self._parts(file) for place, thing in _decoded(data, str(self.path))}
         except ModelFileError as error:
-            raise CheckpointError(f"The checkpoint {str(self.path)!r} is damaged: {error} Remove it to start anew.") from error
+            raise CheckpointError(
+                f"The checkpoint {str(self.path)!r} is damaged: {error} Remove it to start anew."
+            ) from error
 
     def _parts(self, file: BinaryIO) -> Iterator[bytes]:
         size = os.fstat(file.fileno()).st_size
@@ -154,18 +160,16 @@ class CheckpointFile:
 
     def _open(self, mode: str) -> BinaryIO:
         """Open the file and lock it, where the system has locks."""
-        file: Any = open(self.path, mode, buffering=-1)
+        self._file = file = cast(BinaryIO, self.path.open(mode))
         if fcntl is not None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                file.close()
                 raise CheckpointError(
                     f"The checkpoint {str(self.path)!r} is in use by another process: pass another path."
                 ) from None
             except OSError:  # a file system without locks
                 pass
-        self._file = file
         return file
 
     # --- writing ------------------------------------------------------------------------------------------------------
@@ -226,7 +230,8 @@ def _write(file: Any, data: bytes | memoryview) -> int:
 
 
 def _versions() -> dict[str, str]:
-    return {name: version(name) for name in LIBRARIES}
+    """Other versions may give other results."""
+    return {library.__name__: library.__version__ for library in (committee, numpy, scipy, sklearn)}
 
 
 def _encoded(entries: Sequence[Entry]) -> tuple[Encoder, str]:
@@ -235,7 +240,9 @@ def _encoded(entries: Sequence[Entry]) -> tuple[Encoder, str]:
     try:
         state = encoder.state(list(entries))
     except UnstorableError as error:
-        raise UnstorableError(f"A checkpoint cannot hold the members of this ensemble; fit it without one. {error}") from None
+        raise UnstorableError(
+            f"A checkpoint cannot hold the members of this ensemble; fit it without one. {error}"
+        ) from None
     if encoder.functions:
         raise UnstorableError(
             f"A checkpoint cannot hold the members of this ensemble, which have the functions {encoder.functions[:5]}; "
