@@ -180,7 +180,11 @@ def _shown(text: str | None) -> str:
 def open_stream() -> Stream:
     """A stream of the journal in use, or one that keeps nothing."""
     journal = current_journal()
-    return Stream(None, 0) if journal is None else journal.open_stream()
+    if journal is None:
+        return Stream(None, 0)
+    if journal.mismatch is not None:
+        raise journal.mismatch
+    return journal.open_stream()
 
 
 def same_draw(number: int) -> int:
