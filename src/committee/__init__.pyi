@@ -4,6 +4,7 @@ from committee.bagging.estimators import BaggingClassifier as BaggingClassifier
 from committee.bagging.estimators import BaggingRegressor as BaggingRegressor
 from committee.bagging.online_bagging import OnlineBaggingClassifier as OnlineBaggingClassifier
 from committee.bagging.online_bagging import OnlineBaggingRegressor as OnlineBaggingRegressor
+from committee.base.journal import CheckpointError as CheckpointError
 from committee.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from committee.boosting.adaboost_m1 import AdaBoostM1Classifier as AdaBoostM1Classifier
 from committee.boosting.adaboost_r2 import AdaBoostRegressor as AdaBoostRegressor
@@ -58,6 +59,7 @@ from committee.members.numeric_pipeline import NumericPipelineRegressor as Numer
 from committee.members.perceptron import PocketPerceptron as PocketPerceptron
 from committee.members.restarts import RestartClassifier as RestartClassifier
 from committee.report.render import write_report as write_report
+from committee.storage.checkpoint_file import checkpoint as checkpoint
 from committee.storage.errors import ModelFileError as ModelFileError
 from committee.storage.model_file import inspect_model as inspect_model
 from committee.storage.model_file import load_model as load_model

@@ -166,6 +166,7 @@ CATALOG: tuple[Entry, ...] = (
 )  # fmt: skip
 
 FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "committee.base.journal": ("CheckpointError",),
     "committee.evaluation.bias_variance": ("bias_variance",),
     "committee.evaluation.bootstrap": ("bootstrap",),
     "committee.evaluation.bootstrap_interval": ("bootstrap_interval",),
@@ -180,6 +181,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "committee.explain.shap": ("shap_interaction_values", "shap_values"),
     "committee.explain.svm_geometry": ("svm_geometry",),
     "committee.report.render": ("write_report",),
+    "committee.storage.checkpoint_file": ("checkpoint",),
     "committee.storage.errors": ("ModelFileError",),
     "committee.storage.model_file": ("inspect_model", "load_model", "save_model"),
     "committee.svm.mercer": ("check_mercer",),
@@ -187,7 +189,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "committee.theory.majority_vote": ("majority_vote_error",),
     "committee.trees.export": ("export_graphviz", "export_text"),
 }
-"""What else `committee` offers, by module: functions, and the error of model files."""
+"""What else `committee` offers, by module: functions, and the errors of model files and checkpoints."""
 
 MODULES = {entry.name: entry.module for entry in CATALOG} | {
     name: module for module, names in FUNCTIONS.items() for name in names

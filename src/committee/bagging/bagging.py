@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.journal import open_stream
 from committee.base.threads import run
 from committee.members.member import Member
 from committee.sampling.row_samples import Indices, Sampler
@@ -89,10 +90,13 @@ def bagging(
         # Step 1: draw L_b from L.
         counts = sampling.draw(seed)
         # Step 2: fit h_b on L_b.
-        member = learn(sampling.rows.places.sum_by_row(counts), sampling.features(seed), _seeds(seed)[2])
+        member = stream.keep(
+            seed, lambda: learn(sampling.rows.places.sum_by_row(counts), sampling.features(seed), _seeds(seed)[2])
+        )
         # Step 3: predict the rows of L that are not in L_b.
         return _round_of(member, sampling, counts, X)
 
+    stream = open_stream()
     size = BATCH * threads if threads > 1 else 1
     for first in range(0, len(seeds), size):
         yield from run(fit_member, [(seed,) for seed in seeds[first : first + size]], threads)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import check_random_state
 
+from committee.base.journal import same_draw
+
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
@@ -14,4 +16,6 @@ def member_seeds(random_state: RandomState, n_members: int) -> np.ndarray:
         entropy = int(random_state.integers(0, 2**63))
     else:
         entropy = int(check_random_state(random_state).randint(0, 2**31 - 1))
+        if random_state is None:
+            entropy = same_draw(entropy)
     return np.random.SeedSequence(entropy).generate_state(n_members, np.uint64)

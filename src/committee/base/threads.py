@@ -13,6 +13,8 @@ from typing import Any, TypeVar, cast
 
 from joblib import effective_n_jobs
 
+from committee.base.journal import suspended
+
 WORK_PER_THREAD = 400_000
 """Cells (rows times features) below which a second thread costs more than it saves; about one millisecond."""
 
@@ -52,7 +54,8 @@ def run(function: Callable[..., Result], calls: Iterable[tuple[Any, ...]], threa
 
     futures: list[Future[None]] = [_pool(threads).submit(work) for _ in range(threads - 1)]
     try:
-        work()
+        with suspended():
+            work()
     finally:
         for future in futures:
             if not future.cancel():

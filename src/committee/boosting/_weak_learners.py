@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.ensemble.warm_start import data_fingerprint
 from committee.members.estimators import fit_constant, resampled_rows, unfitted
-from committee.members.member import EstimatorMember, Predictions, TreeMember, WeakHypothesis, WeakLearner
+from committee.members.member import EstimatorMember, Predictions, TreeMember, WeakHypothesis, WeakLearner, kept_learner
 from committee.records.tree import Tree
 from committee.sampling.resampling import draw, number_of_draws
 from committee.tabular.class_weight import class_weights
@@ -64,6 +64,12 @@ def make_learner(
     estimator: Any, rows: TrainingRows, *, weighting: str, kind: PredictionKind, n_jobs: int | None
 ) -> WeakLearner:
     """Make the weak learner of an estimator for these rows."""
+    return kept_learner(_fitting_learner(estimator, rows, weighting, kind, n_jobs), rows.X)
+
+
+def _fitting_learner(
+    estimator: Any, rows: TrainingRows, weighting: str, kind: PredictionKind, n_jobs: int | None
+) -> WeakLearner:
     if isinstance(estimator, DecisionTreeClassifier) and estimator.ccp_alpha == 0.0:
         learner = _tree_learner(estimator, rows, kind, n_jobs)
         return Resampling(learner, rows) if weighting == "resample" else learner

@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from committee.base.array_types import Floats
 from committee.ensemble.warm_start import data_fingerprint
 from committee.members.estimators import predicted_values, repeated_rows, unfitted
-from committee.members.member import Predictions, TreeMember, WeakHypothesis
+from committee.members.member import Predictions, TreeMember, WeakHypothesis, kept_learner
 from committee.sampling.resampling import are_whole, draw, number_of_draws
 from committee.tabular.identity import content_order
 from committee.tabular.schema import Columns
@@ -59,6 +59,10 @@ class RegressorMember(NamedTuple):
 
 def make_regressor(estimator: Any, rows: TrainingRows, *, weighting: Weighting, n_jobs: int | None) -> WeakRegressor:
     """Make the weak learner of an estimator for these rows."""
+    return kept_learner(_fitting_learner(estimator, rows, weighting, n_jobs), rows.X)
+
+
+def _fitting_learner(estimator: Any, rows: TrainingRows, weighting: Weighting, n_jobs: int | None) -> WeakRegressor:
     on_engine = isinstance(estimator, DecisionTreeRegressor) and estimator.ccp_alpha == 0.0
     if on_engine and estimator.criterion != "poisson":  # for which the tree rejects negative targets itself
         learner = TreeRegression(estimator, rows, n_jobs)

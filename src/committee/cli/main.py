@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 OUTPUT_DIR = Path("committee-out")
 """Default folder of the results."""
@@ -157,6 +158,9 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--time-budget", type=Duration(), default="5m", show_default=True,
                      help="Time for reading, comparing and the final fit, such as 90s, 5m, 1h, none; slow methods are "
                           "evaluated on fewer folds or rows."),
+        click.option("--checkpoint", type=click.Path(dir_okay=False, path_type=Path), default=None, metavar="FILE",
+                     help="Keep the fits in FILE while they run; after a kill or Ctrl-C the same command continues "
+                          "from it. Without a time budget."),
         click.option("--sample-weight", default="", metavar="COLUMN", help="The column with the sample weights."),
         click.option("--groups", default="", metavar="COLUMN",
                      help="The column with the groups; rows of one group stay in one fold."),
@@ -176,6 +180,31 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )):  # fmt: skip
         command = option(command)
     return command
+
+
+@contextmanager
+def kept_fits(options: dict[str, Any]) -> Generator[None]:
+    """Keep the fits of the block in the file of --checkpoint, and take the option out; no time budget limits them.
+
+    With a budget, other fits would be made after a pause, so that there was nothing to continue.
+    """
+    path: Path | None = options.pop("checkpoint")
+    if path is None:
+        yield
+        return
+    from committee.storage import checkpoint
+
+    is_given = click.get_current_context().get_parameter_source("time_budget") is ParameterSource.COMMANDLINE
+    if is_given and options["time_budget"] is not None:
+        raise InvalidInput("--checkpoint needs --time-budget none, its default: the fits must not depend on the time.")
+    options["time_budget"] = None
+    try:
+        with checkpoint(path):
+            yield
+    except KeyboardInterrupt:
+        how = f"the same command continues from {path}" if path.exists() else "no file was written"
+        click.echo(f"Interrupted: {how}.", err=True)
+        raise click.exceptions.Exit(130) from None
 
 
 class _Commands(click.Group):
@@ -216,7 +245,7 @@ def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet:
     All methods are evaluated on the same folds. The loss of the winner is estimated on rows that were held out before
     the comparison; then it is fitted on all rows. TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
     """
-    with helpful_errors(quiet):
+    with helpful_errors(quiet), kept_fits(options):
         from committee.cli.compare import Request, print_outcome, results, run, split_names, write_outputs
         from committee.cli.console_results import console
         from committee.ingest.files import require_writable
@@ -255,7 +284,7 @@ def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **opt
 
     TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
     """
-    with helpful_errors(quiet):
+    with helpful_errors(quiet), kept_fits(options):
         from committee.cli.compare import Request, print_outcome, results, run
         from committee.cli.console_results import console
         from committee.cli.model_files import write_model

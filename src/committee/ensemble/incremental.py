@@ -8,6 +8,9 @@
     extend(run, rounds)                    round after round: record, validate, check the stopping rules
     store                                  assign all fitted attributes, at the end
 
+In a block of `committee.checkpoint` the identity of the fit and the record of every round are kept too: a resumed fit
+must have the same ones.
+
 So a fit that fails or is interrupted leaves the estimator as it was: nothing is assigned before the last step. A
 subclass gives the rounds of its algorithm as an iterator and the fitted attributes of the run; forests and gradient
 boosting set them on a copy (`_fit_copy`).
@@ -23,10 +26,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from committee.base.array_types import Floats
+from committee.base.journal import open_stream
 from committee.base.parameters import RANDOM_STATE, Estimator, fitted, param
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.ensemble.base import BaseEnsemble
+from committee.ensemble.fit_identity import confirm_record, describe_fit
 from committee.ensemble.sources import is_source, load_table
 from committee.ensemble.stopping import Stopping
 from committee.ensemble.warm_start import check_same_classes, check_same_columns
@@ -211,6 +216,7 @@ class BaseIncrementalEnsemble(Estimator):
             return self._fit_stream(X, y, sample_weight, _load_given(given, y), extra)
         data = self._load(X, y, sample_weight)._replace(extra=extra)
         validation = self._load_validation(data, given)
+        open_stream().confirm(0, lambda: describe_fit(self, data, validation), type(self).__name__)
         self._store({**data.attributes, "_seed": data.seed, **self._fit_rounds(data, validation)})
         return self
 
@@ -297,9 +303,11 @@ class BaseIncrementalEnsemble(Estimator):
         `measure` returns the record of a round, `status` a short text of the record for the progress bar.
         """
         reason = stopping.replay(run.records) or run.stop
+        stream = open_stream()
         with progress(type(self).__name__, n_rounds, self.verbose) as tick:
-            for round_ in rounds if not reason else ():
+            for number, round_ in enumerate(rounds if not reason else (), 1):
                 record = measure(round_)
+                confirm_record(stream, number, record)
                 tick(status(record))
                 run.add(round_, record)
                 reason = round_.stop or stopping.check(record)

@@ -22,6 +22,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
+from committee.base.journal import CheckpointError
 from committee.evaluation._fold_evaluation import (
     LONGEST_NOTE,
     NOT_EVALUATED,
@@ -308,6 +309,8 @@ class Scheduler:
                 losses = fold_losses(evaluation, self.problem)
         except OutOfTime:
             return False
+        except CheckpointError:  # no method can be evaluated
+            raise
         except Exception as error:
             self._fail(name, f"{type(error).__name__}: {error}"[:LONGEST_NOTE])
             return False

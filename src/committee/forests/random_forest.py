@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.journal import Stream, open_stream
 from committee.base.threads import n_threads, run
 from committee.forests._sampling import Sampler
 from committee.records.binned import BinnedMatrix
@@ -63,10 +64,11 @@ def random_forest(
     data: ForestData, sampler: Sampler, seeds: Sequence[int], has_oob: bool, n_jobs: int | None
 ) -> Iterator[ForestRound]:
     """Grow one tree for each seed, independently of the number of threads."""
+    stream = open_stream()
     threads = n_threads(n_jobs, data.matrix.n_rows * data.matrix.n_features * len(seeds))
     together = 2 * threads if threads > 1 else 1
     for first in range(0, len(seeds), together):
-        calls = [(data, sampler, seed, has_oob) for seed in seeds[first : first + together]]
+        calls = [(data, sampler, seed, has_oob, stream) for seed in seeds[first : first + together]]
         yield from run(grow_tree, calls, threads)
 
 
@@ -81,11 +83,25 @@ def without_rare_categories(response: Response) -> Response:
     return response._replace(goal=response.goal._replace(category_smoothing=RARE_CATEGORY))
 
 
-def grow_tree(data: ForestData, sampler: Sampler, seed: int, has_oob: bool) -> ForestRound:
+def grow_tree(data: ForestData, sampler: Sampler, seed: int, has_oob: bool, stream: Stream) -> ForestRound:
     """One tree of the forest."""
     # Step 1: a sample of the rows, as a weight for each
     sample = sampler.weights(seed)
-    # Step 2: a tree
+    # Step 2: a tree; checkpoints keep no leaves
+    tree, leaf = stream.keep(
+        seed,
+        lambda: _grow(data, sample, seed),
+        pack=lambda grown: grown[0],
+        unpack=lambda tree: (tree, np.where(sample > 0.0, apply_tree(tree, data.X), -1)),
+    )
+    # Step 3: predictions of the rows outside the sample
+    rows = sampler.out_of_bag(sample) if has_oob else np.empty(0, np.int64)
+    predictions = tree.value[apply_tree(tree, data.X[rows])]
+    return ForestRound(tree, rows, predictions, leaf)
+
+
+def _grow(data: ForestData, sample: Floats, seed: int) -> tuple[Tree, NDArray[np.int64]]:
+    """A tree on this sample, and the leaves of its rows."""
     weight = data.weigh_classes(sample)
     response = without_rare_categories(data.make_response(weight))
     limits = tree_limits(data.params, response, data.matrix.n_features, data.constraints)
@@ -95,7 +111,4 @@ def grow_tree(data: ForestData, sampler: Sampler, seed: int, has_oob: bool) -> F
     if data.params["ccp_alpha"] > 0.0:
         tree = prune(tree, data.params["ccp_alpha"])
         leaf = np.where(leaf >= 0, apply_tree(tree, data.X), -1)
-    # Step 3: predictions of the rows outside the sample
-    rows = sampler.out_of_bag(sample) if has_oob else np.empty(0, np.int64)
-    predictions = tree.value[apply_tree(tree, data.X[rows])]
-    return ForestRound(tree, rows, predictions, leaf)
+    return tree, leaf

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
+from committee.base.journal import open_stream
 from committee.base.parameters import (
     N_JOBS,
     at_least,
@@ -36,6 +37,7 @@ from committee.base.stacklevel import level_of_caller
 from committee.blocks.coding import Coding, code_table_on_disk
 from committee.blocks.targets import Labels
 from committee.ensemble import incremental
+from committee.ensemble.fit_identity import confirm_record, describe_fit
 from committee.ensemble.incremental import (
     ALL_ROUNDS,
     BaseIncrementalEnsemble,
@@ -501,13 +503,14 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         records: list[Record] = []
         reason = ""
         held_out = np.empty((len(self._losses), 0))
-        crossed = CrossedScores(weight)
+        crossed, stream = CrossedScores(weight), open_stream()
         with progress(f"{type(self).__name__}, {len(folds)} folds", n_rounds, self.verbose) as tick:
             while not reason and len(records) < n_rounds:
                 each = [run.next_record(len(records) + 1) for run in runs]
                 scores = [run.validation.score for run in runs]
                 crossed.update(np.array([record.validation_loss for record in each]), scores)
                 records.append(joint_record(each, weight))
+                confirm_record(stream, len(records), records[-1])
                 tick(f"validation loss {records[-1].validation_loss:.4g}")
                 self._check_finite(records[-1])
                 reason = stopping.check(records[-1])
@@ -621,6 +624,8 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         no_rows = np.empty((0, table.columns.n_features))
         data = TrainingData(table.columns, no_rows, table.target, table.weight, table.classes, seed, table.attributes)
         validation = self._load_validation(data, given)
+        bins = data._replace(extra=table.matrix[1:5])  # what is known of X
+        open_stream().confirm(0, lambda: describe_fit(self, bins, validation), type(self).__name__)
         run = self._fit_copy(data, lambda copy: copy._run_blocks(table, copy._validation_rows(validation), make_blocks))
         self._store({**data.attributes, "_seed": seed, **run})
         return self

@@ -21,12 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.journal import open_stream
 from committee.blocks.steps import NO_PARTS, Blocks, Integers, Step, in_order
 from committee.blocks.trees import BlockTree, BlockTreeGrower, histogram_width
 from committee.gradient_boosting.dart import Rescaled
 from committee.gradient_boosting.gradient_boosting import MAX_STEP, Plan, halve_leaf, halve_tree
 from committee.gradient_boosting.trees import (
     GrownTree,
+    PackedTree,
     RowTotals,
     Scales,
     TreeRules,
@@ -36,6 +38,7 @@ from committee.gradient_boosting.trees import (
     has_many_categories,
     noise_weights,
     place_rows,
+    unpack_nodes,
 )
 from committee.kernels.boosting import leaves
 from committee.kernels.boosting.derivatives import quantise
@@ -263,6 +266,7 @@ class BlockRows:
         self.sizes: list[tuple[float, float]] = []
         self.pending: list[Step] = []  # sent with the next request, to save a round trip
         self.seed, self.number = 0, 0
+        self.stream = open_stream()  # of the trees, for a checkpoint
         self.features: NDArray[np.int64] | None = None
 
     @property
@@ -306,6 +310,22 @@ class BlockRows:
         self.pending.append(AddTrees(tuple(tree.nodes for tree in trees), values, self.number))
 
     def fit_trees(self) -> tuple[tuple[GrownTree, ...], int]:
+        n_outputs = len(self.problem.losses)
+        return self.stream.keep(
+            self.seed,
+            self._fit_trees,
+            pack=lambda new: (self.stack.last(n_outputs), new[1]),
+            unpack=lambda kept: (tuple(self._restore(each, k) for k, each in enumerate(kept[0])), kept[1]),
+        )
+
+    def _restore(self, packed: PackedTree, k: int) -> GrownTree:
+        """Append a tree of a checkpoint to the stack."""
+        nodes, value, sums = self.stack.room()
+        used = unpack_nodes(packed, self.problem.matrix.n_features, nodes, value)
+        self.stack.keep_again(packed, k)
+        return GrownTree(used, np.empty(0, np.uint32), value[: used.size], sums[: used.size])
+
+    def _fit_trees(self) -> tuple[tuple[GrownTree, ...], int]:
         trees: list[GrownTree] = []
         n_halved = 0
         for k in range(len(self.problem.losses)):

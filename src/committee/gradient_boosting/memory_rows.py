@@ -11,18 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.journal import open_stream
 from committee.base.threads import n_threads
 from committee.gradient_boosting.cells import CellGrower, forms_cells, is_cell_round
 from committee.gradient_boosting.dart import Dropout, Rescaled
 from committee.gradient_boosting.gradient_boosting import MAX_STEP, ROUNDING, Plan, Problem, halve_leaf, halve_tree
 from committee.gradient_boosting.trees import (
     GrownTree,
+    PackedTree,
     TreeGrower,
     TreeStack,
     all_rows,
     draw_sorted,
     newton_values,
     quantile_values,
+    sort_by_leaf,
+    unpack_nodes,
 )
 from committee.kernels.boosting import leaves
 from committee.losses.derivatives import Derivatives, UserValues, total_loss
@@ -55,6 +59,7 @@ class MemoryRows:
             self.cells = CellGrower(self.grower, constraints, weight, counts, plan.n_jobs)
         self.rows, self.threads = all_rows(n), n_threads(plan.n_jobs, n * 8)
         self.dropout = Dropout(plan.dropout)
+        self.stream = open_stream()  # of the trees, for a checkpoint
         self.sample = Sample(self.rows, None, 0)
 
     @property
@@ -100,6 +105,23 @@ class MemoryRows:
 
     def fit_trees(self) -> tuple[tuple[GrownTree, ...], int]:
         """Fit a tree for every output and append it to the stack; return them and the number of shortened steps."""
+        n_outputs = len(self.problem.losses)
+        return self.stream.keep(
+            self.sample.seed,
+            self._fit_trees,
+            pack=lambda new: (self.stack.last(n_outputs), new[1]),
+            unpack=lambda kept: (tuple(self._restore(each, k) for k, each in enumerate(kept[0])), kept[1]),
+        )
+
+    def _restore(self, packed: PackedTree, k: int) -> GrownTree:
+        """Append a tree of a checkpoint to the stack."""
+        nodes, value, sums = self.stack.room()
+        used = unpack_nodes(packed, self.problem.matrix.n_features, nodes, value)
+        rows = sort_by_leaf(used, self.grower.place(used)[self.sample.rows], self.sample.rows)
+        self.stack.keep_again(packed, k)
+        return GrownTree(used, rows, value[: used.size], sums[: used.size])
+
+    def _fit_trees(self) -> tuple[tuple[GrownTree, ...], int]:
         trees: list[GrownTree] = []
         n_halved, n_outputs = 0, len(self.problem.losses)
         has_cells = self.cells is not None and is_cell_round(self.stack.n_trees // n_outputs)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.dtypes import ROW
+from committee.base.journal import CheckpointError
 from committee.base.threads import n_threads
 from committee.kernels.boosting import leaves
 from committee.kernels.boosting.derivatives import quantise
@@ -258,6 +259,40 @@ def quantile_values(grown: GrownTree, loss: Loss, y: Floats, score: Floats, weig
         grown.value[i] = rate * min(max(best, low), high)
 
 
+PackedTree = tuple[NDArray[np.uint64], Floats, Floats]
+"""A tree in a checkpoint: the words of its nodes [nodes, words], their values and weights."""
+
+
+def unpack_nodes(packed: PackedTree, n_features: int, nodes: NDArray[np.void], value: Floats) -> NDArray[np.void]:
+    """Write a tree to `nodes` and `value`; return its nodes. Raise CheckpointError if it is no tree."""
+    words, values, weights = packed
+    n = len(words)
+    if n > nodes.size or words.shape != (n, nodes.itemsize // 8) or not values.shape == weights.shape == (n,):
+        raise CheckpointError(f"The checkpoint is damaged: it has a tree of {n} nodes, {nodes.size} are possible.")
+    used = nodes[:n]
+    used.view(np.uint64)[:] = words.reshape(-1)
+    value[:n] = values
+    left, feature = used["left"], used["feature"]
+    is_inner = left != LEAF
+    inside = (left > np.arange(n)) & (left < n - 1) & (feature >= 0) & (feature < n_features)
+    if not np.all(~is_inner | inside):
+        raise other_fit()
+    return used
+
+
+def sort_by_leaf(used: NDArray[np.void], leaf: NDArray[np.int64], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The rows of a tree's sample, with those of each leaf together, given the leaf of each."""
+    is_leaf = used["left"] == LEAF
+    if np.any(np.bincount(leaf, minlength=used.size)[is_leaf] != used["n"][is_leaf]):
+        raise other_fit()
+    return rows[np.argsort(used["start"][leaf], kind="stable")]
+
+
+def other_fit() -> CheckpointError:
+    """The error for a tree that does not divide the rows as it did in its fit."""
+    return CheckpointError("The checkpoint does not belong to this fit: a tree in it has other rows in its leaves.")
+
+
 class TreeStack:
     """A list of trees. Node records are converted to arrays in chunks."""
 
@@ -298,6 +333,21 @@ class TreeStack:
             leaves.sum_leaf_weights(self.nodes[t], n_nodes, self.sums, self.weight[t])
         self.sizes.append(n_nodes)
         self.outputs.append(output)
+
+    def keep_again(self, packed: PackedTree, output: int) -> None:
+        """Append a tree of a checkpoint that was written to `room`."""
+        self.weight[len(self.sizes), : len(packed[2])] = packed[2]
+        self.sizes.append(len(packed[0]))
+        self.outputs.append(output)
+
+    def last(self, n: int) -> list[PackedTree]:
+        """Copies of the last n trees, those of one round."""
+        places = range(len(self.sizes) - n, len(self.sizes))
+        used = [(self.nodes[t, : self.sizes[t]], self.value[t], self.weight[t]) for t in places]
+        return [
+            (nodes.view(np.uint64).reshape(m := nodes.size, -1).copy(), value[:m].copy(), weight[:m].copy())
+            for nodes, value, weight in used
+        ]
 
     def rescale(self, first: int, last: int, factor: float) -> None:
         """Multiply the values of trees first:last."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.journal import open_stream
 from committee.members.estimators import predicted_codes, predicted_probabilities
 from committee.records.tree import Tree
 from committee.tree_engine.predict.apply import apply_tree
@@ -76,3 +77,27 @@ class WeakLearner(Protocol):
         ...
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> WeakHypothesis: ...
+
+
+def kept_learner(learner: Any, X: NDArray[np.floating]) -> Any:
+    """The same weak learner for training rows X, with its members in the checkpoint if there is one."""
+    return KeptLearner(learner, X)
+
+
+class KeptLearner:
+    """Takes the members of a weak learner from a checkpoint; the arguments of a call end with the seed."""
+
+    def __init__(self, learner: Any, X: NDArray[np.floating]) -> None:
+        self.learner, self.X, self.stream = learner, X, open_stream()
+        self.resamples: bool = getattr(learner, "resamples", True)
+
+    def __call__(self, *arguments: Any) -> WeakHypothesis:
+        return self.stream.keep(arguments[-1], lambda: self.learner(*arguments), _without_predictions, self._restored)
+
+    def _restored(self, kept: tuple[Member, float]) -> WeakHypothesis:
+        member, scale = kept
+        return WeakHypothesis(member, member.predictions(self.X), scale)
+
+
+def _without_predictions(hypothesis: WeakHypothesis) -> tuple[Member, float]:
+    return hypothesis.member, hypothesis.scale

@@ -64,6 +64,12 @@ class Tensor(NamedTuple):
 
 def write_container(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any]], texts: Mapping[str, str]) -> int:
     """Write the file atomically; return its size in bytes."""
+    with atomic_write(path) as draft, draft.open("wb") as file:
+        return sum(file.write(block) for block in container_blocks(tensors, texts))
+
+
+def container_blocks(tensors: Mapping[str, NDArray[Any]], texts: Mapping[str, str]) -> Iterator[memoryview | bytes]:
+    """The bytes of the container, block by block."""
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     directory: dict[str, Tensor] = {}
     digest, begin = hashlib.sha256(), 0
@@ -75,13 +81,10 @@ def write_container(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[
     metadata = {**texts, "data_sha256": digest.hexdigest()}
     metadata["header_sha256"] = header_digest(metadata, directory)
     head = _directory_bytes(metadata, directory)
-    with atomic_write(path) as draft, draft.open("wb") as file:
-        file.write(len(head).to_bytes(8, "little"))
-        file.write(head)
-        for _, array in ordered:
-            for block in _blocks(array):
-                file.write(block)
-    return 8 + len(head) + begin
+    yield len(head).to_bytes(8, "little")
+    yield head
+    for _, array in ordered:
+        yield from _blocks(array)
 
 
 def _blocks(array: NDArray[Any]) -> Iterator[memoryview | bytes]:
@@ -115,7 +118,8 @@ def header_digest(metadata: Mapping[str, str], directory: Mapping[str, Tensor]) 
 
 def read_header(file: BinaryIO) -> Header:
     """Read and check the header."""
-    size = os.fstat(file.fileno()).st_size
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
     head = file.read(8)
     length = int.from_bytes(head, "little")
     if len(head) < 8 or length > min(size - 8, LONGEST_DIRECTORY) or length % 8:

@@ -32,7 +32,6 @@ WEIGHT_UNITS = 2.0**52
 
 _LEFT = {1: np.array([LEAF], np.int32), 3: np.array([1, LEAF, LEAF], np.int32)}
 _NO_SET = np.full(3, -1, np.int32)
-_NO_CATEGORIES = np.empty((0, 4), np.uint64)
 
 
 class Stump(NamedTuple):
@@ -126,10 +125,10 @@ class StumpSearch:
         return Tree(
             feature=np.array([stump.feature, LEAF, LEAF][:m], np.int32),
             threshold=np.array([self._threshold(stump), np.nan, np.nan][:m]),
-            left=_LEFT[m],
+            left=_LEFT[m].copy(),
             missing_left=np.array([stump.missing_left and m == 3, False, False][:m]),
             category_set=_NO_SET[:m],
-            categories=_NO_CATEGORIES,
+            categories=np.empty((0, 4), np.uint64),
             value=value,
             impurity=impurity,
             gain=gain,

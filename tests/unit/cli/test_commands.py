@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+from committee.base.journal import Journal
 from committee.cli import main
 from committee.cli.compare import Request, all_methods, split_names
 from committee.cli.console_results import left_out
@@ -29,7 +30,7 @@ from committee.evaluation.comparison import Comparison, MethodResult, compare
 from committee.evaluation.methods import METHODS
 from committee.evaluation.metrics import format_loss
 from committee.ingest.row_hashes import match_rows, packed, unpacked
-from committee.storage import load_model, save_model
+from committee.storage import inspect_model, load_model, save_model
 from committee.tabular.identity import row_keys
 
 RNG = np.random.default_rng(0)
@@ -518,3 +519,62 @@ def test_no_figure_of_the_results_is_cut_on_a_narrow_console(width: int):
         assert result.name in shown
         assert format_loss(found.metric, mean_and_stderr(result)[0]) in shown
     assert "…" not in shown
+
+
+# --- checkpoints ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_a_command_continues_from_its_checkpoint(
+    command: str, classes: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = ("-m", "gradient boosting" if command == "fit" else "constant,gradient boosting,random forest")
+    arguments = (command, classes.table, "-t", "bought", "--cv", "2", "-j", "1", *method)
+    own = () if command == "fit" else ("--no-bias-variance", "--no-report")
+    checkpoint, n_made, original = tmp_path / "run.ckpt", [0], Journal.record
+
+    def outputs(name: str) -> tuple[object, ...]:
+        return ("-o", tmp_path / name, "--checkpoint", checkpoint, *own)
+
+    def model(name: str) -> Path:
+        return tmp_path / name if command == "fit" else tmp_path / name / "model.committee"
+
+    def record(*call: Any) -> None:
+        original(*call)
+        n_made[0] += 1
+        if n_made[0] == 200:
+            raise KeyboardInterrupt
+
+    plain = run(*arguments, "-o", tmp_path / "plain", *own, "--time-budget", "none")
+    assert plain.exit_code == 0, plain.output
+    monkeypatch.setattr(Journal, "record", record)
+    interrupted = run(*arguments, *outputs("model"))
+    assert interrupted.exit_code == 130
+    assert f"the same command continues from {checkpoint}" in interrupted.output
+    assert checkpoint.exists()
+    again = run(*arguments, *outputs("model"))
+    assert again.exit_code == 0, again.output
+    assert not checkpoint.exists()
+    assert inspect_model(model("model")).data_sha256 == inspect_model(model("plain")).data_sha256
+
+
+def test_a_checkpoint_of_another_table_is_an_error(classes: Made, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "run.ckpt"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(Journal, "record", lambda self, place, thing: interrupt_after(self, place, thing))
+        options = ("-m", "random forest", "-j", "1", "--cv", "2", "--checkpoint", checkpoint)
+        assert run("fit", classes.table, "-t", "bought", "-o", tmp_path / "model", *options).exit_code == 130
+    other = run("fit", classes.table, "-t", "bought", "-o", tmp_path / "model", "--drop", "x", *options)
+    assert other.exit_code == 2
+    assert "does not belong to this fit" in other.output
+    assert checkpoint.exists()
+    limited = run("fit", classes.table, "-t", "bought", "--time-budget", "1m", *options)
+    assert limited.exit_code == 2
+    assert "--time-budget none" in limited.output
+
+
+def interrupt_after(journal: Journal, place: Any, thing: Any, original: Any = Journal.record) -> None:
+    """Keep a result, and interrupt the fit."""
+    original(journal, place, thing)
+    if place[1] > 5:
+        raise KeyboardInterrupt
