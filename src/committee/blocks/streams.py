@@ -111,7 +111,10 @@ def batch_rows(n_columns: int) -> int:
 
 def is_installed(library: str) -> bool:
     """Whether pyarrow or polars can be imported."""
-    return find_spec(library) is not None
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:  # an import hook that bars it
+        return False
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
