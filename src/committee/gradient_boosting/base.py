@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -45,7 +46,7 @@ from committee.ensemble.incremental import (
     TrainingData,
     ValidationSet,
 )
-from committee.ensemble.sources import fits_memory
+from committee.ensemble.sources import fits_memory, is_source
 from committee.ensemble.stopping import Patience
 from committee.ensemble.warm_start import check_n_estimators, check_same_data, data_fingerprint
 from committee.gradient_boosting._defaults import automatic, automatic_rate
@@ -124,6 +125,12 @@ class State(NamedTuple):
     trees: BoostedTrees | None
     records: tuple[Record, ...]
     fingerprint: tuple[Any, ...]
+
+
+class KeptCodes(NamedTuple):
+    """Where the codes of files are kept, as the further argument of a fit."""
+
+    directory: str | os.PathLike[str]
 
 
 Callback = Callable[[Any], bool | None]
@@ -298,37 +305,48 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         y_val: Any = None,
         sample_weight_val: ArrayLike | None = None,
         init_score: ArrayLike | None = None,
+        codes: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Fit the trees.
 
         Parameters
         ----------
-        X : table of shape (n_samples, n_features)
-            NumPy array, pandas, polars or Arrow table.
-        y : array-like of shape (n_samples,)
-            Class labels, or values in regression.
-        sample_weight : array-like of shape (n_samples,), optional
+        X : table of shape (n_samples, n_features), or files
+            NumPy array, pandas, polars or Arrow table; or Parquet, CSV or Arrow files by their paths, a polars LazyFrame
+            or a pyarrow Dataset, which may be larger than memory.
+        y : array-like of shape (n_samples,), or str
+            Class labels, or values in regression; of files the name of the column.
+        sample_weight : array-like of shape (n_samples,), or str, optional
             Weights of the rows. An integer weight w is equivalent to repeating the row w times.
         X_val, y_val, sample_weight_val : optional
             Rows to evaluate every round on, in place of folds or held-out rows.
         init_score : array-like of shape (n_samples,) or (n_samples, n_scores), optional
             Scores to start from. Predictions do not include them.
+        codes : path, optional
+            For files: directory in which their codes are kept. Later fits of the same files use them again.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight, GivenRows(X_val, y_val, sample_weight_val), init_score)
+        given, extra = GivenRows(X_val, y_val, sample_weight_val), init_score
+        if codes is not None:
+            if not is_source(X) or init_score is not None:
+                raise ValueError("codes keeps the codes of files: pass their paths as X, and no init_score.")
+            extra = KeptCodes(codes)
+        return self._fit(X, y, sample_weight, given, extra)
 
     def _fit_stream(self, source: Any, y: str, sample_weight: str | None, given: GivenRows, extra: Any) -> Self:
-        if fits_memory(source):
+        directory = extra.directory if isinstance(extra, KeptCodes) else None
+        if directory is None and fits_memory(source):
             return super()._fit_stream(source, y, sample_weight, given, extra)
-        if extra is not None:
+        if extra is not None and directory is None:
             raise ValueError("init_score is not supported for tables in blocks: pass a table in memory.")
         coding = Coding(y, sample_weight, self.max_bins, self.categorical_features)
         with code_table_on_disk(
-            source, coding, estimator=self, row_weights=self._bin_weights, n_jobs=self.n_jobs, verbose=self.verbose
-        ) as table:
+            source, coding, estimator=self, row_weights=self._bin_weights, directory=directory, n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        ) as table:  # fmt: skip
             return self._fit_blocks(block_table(table), given, partial(disk_blocks, table))
 
     def _bin_weights(self, labels: Labels) -> Floats | None:
