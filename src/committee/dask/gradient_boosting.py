@@ -36,6 +36,7 @@ class _OnCluster(BaseGradientBoosting):
         y_val: Any = None,
         sample_weight_val: Any = None,
         init_score: Any = None,
+        codes: Any = None,
         client: Any = None,
     ) -> Self:
         """Fit the trees.
@@ -48,7 +49,7 @@ class _OnCluster(BaseGradientBoosting):
             Targets and weights in the same partitions.
         X_val, y_val, sample_weight_val : optional
             Rows to evaluate every round on. They are brought to the client.
-        init_score : optional
+        init_score, codes : optional
             Not supported for collections of Dask.
         client : distributed.Client, optional
             The client of the cluster; None for the current one.
@@ -60,12 +61,12 @@ class _OnCluster(BaseGradientBoosting):
         if not is_collection(X):
             return super().fit(
                 X, y, sample_weight, X_val=X_val, y_val=y_val, sample_weight_val=sample_weight_val,
-                init_score=init_score,
+                init_score=init_score, codes=codes,
             )  # fmt: skip
         self._validate_params()
         self._check_parameters()
-        if init_score is not None:
-            raise ValueError("init_score is not supported for collections of Dask: pass a table in memory.")
+        if init_score is not None or codes is not None:
+            raise ValueError("init_score and codes are not supported for collections of Dask.")
         if client is None:
             from distributed import get_client
 

@@ -312,8 +312,8 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         Parameters
         ----------
         X : table of shape (n_samples, n_features), or files
-            NumPy array, pandas, polars or Arrow table; or Parquet, CSV or Arrow files by their paths, a polars LazyFrame
-            or a pyarrow Dataset, which may be larger than memory.
+            NumPy array, pandas, polars or Arrow table; or paths of Parquet, CSV or Arrow files, a polars LazyFrame or
+            a pyarrow Dataset, which may be larger than memory.
         y : array-like of shape (n_samples,), or str
             Class labels, or values in regression; of files the name of the column.
         sample_weight : array-like of shape (n_samples,), or str, optional
