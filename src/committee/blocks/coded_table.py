@@ -17,6 +17,7 @@ import shutil
 import sys
 import weakref
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -64,17 +65,18 @@ class CodedTable:
 
     def __init__(self, directory: Path, *, is_temporary: bool = False) -> None:
         self.directory = directory
+        self._remove = weakref.finalize(self, remove_directory, directory, os.getpid()) if is_temporary else None
         header = read_header(directory)
         self.header, self.columns, self.classes = header, header.columns, header.classes
         self.n_rows, self.n_features = header.n_rows, header.columns.n_features
         self.n_blocks, self.n_tiles = -(-self.n_rows // BLOCK_ROWS), -(-self.n_features // TILE)
         self.matrix = _read_bins(directory / BINS, self.n_features)
-        self._codes = _map(directory / CODES, np.uint8, self.n_rows * self.n_tiles * TILE)
-        self.target: Floats = _map(directory / TARGET, np.float64, self.n_rows)
-        self.weight: Floats | None = None
-        if header.has_weight:
-            self.weight = _map(directory / WEIGHT, np.float64, self.n_rows)
-        self._remove = weakref.finalize(self, remove_directory, directory, os.getpid()) if is_temporary else None
+        _check_size(directory / CODES, self.n_rows * self.n_tiles * TILE)
+        for name in (TARGET, *([WEIGHT] if header.has_weight else [])):
+            _check_size(directory / name, 8 * self.n_rows)
+        self.target: Floats = _map(directory / TARGET, np.float64, 0, self.n_rows)
+        self.weight = _map(directory / WEIGHT, np.float64, 0, self.n_rows) if header.has_weight else None
+        self._codes = self._map_codes()
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str]) -> Self:
@@ -88,7 +90,12 @@ class CodedTable:
     def tiles(self, b: int) -> NDArray[np.uint8]:
         """The codes [n_tiles, rows, 32] of block b, mapped to memory."""
         rows, width = self.rows(b), self.n_tiles * TILE
-        return self._codes[rows.start * width : rows.stop * width].reshape(self.n_tiles, rows.stop - rows.start, TILE)
+        start, size = rows.start * width, (rows.stop - rows.start) * width
+        if self._codes is None:
+            codes = _map(self.directory / CODES, np.uint8, start, size)
+        else:
+            codes = self._codes[start : start + size]
+        return codes.reshape(self.n_tiles, rows.stop - rows.start, TILE)
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -102,10 +109,16 @@ class CodedTable:
 
     def close(self) -> None:
         """Release the files; remove them if no directory was named to keep them."""
-        self._codes = np.empty(0, np.uint8)
+        self._codes = None
         self.target, self.weight = np.empty(0), None
         if self._remove is not None:
             self._remove()
+
+    def _map_codes(self) -> NDArray[np.uint8] | None:
+        """All codes; None if the address space is limited to less, then blocks are mapped one by one."""
+        with suppress(OSError):
+            return _map(self.directory / CODES, np.uint8, 0, self.n_rows * self.n_tiles * TILE)
+        return None
 
     def __enter__(self) -> Self:
         return self
@@ -120,11 +133,14 @@ def remove_directory(directory: Path, owner: int) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _map(path: Path, dtype: type[Any], size: int) -> NDArray[Any]:
+def _check_size(path: Path, n_bytes: int) -> None:
+    if path.stat().st_size != n_bytes:
+        raise ValueError(f"{path} has {path.stat().st_size} bytes, not {n_bytes}: delete the directory and fit again.")
+
+
+def _map(path: Path, dtype: type[Any], offset: int, size: int) -> NDArray[Any]:
     """An array mapped copy-on-write: kernels are compiled for arrays that can be written."""
-    if path.stat().st_size != size * np.dtype(dtype).itemsize:
-        raise ValueError(f"{path} has {path.stat().st_size} bytes, not those of {size} entries: delete the directory.")
-    return np.memmap(path, dtype, mode="c", shape=(size,)).view(np.ndarray)
+    return np.memmap(path, dtype, mode="c", offset=offset, shape=(size,)).view(np.ndarray)
 
 
 # --- the header -------------------------------------------------------------------------------------------------------

@@ -146,6 +146,23 @@ def test_the_sampled_rows_of_large_tables_and_several_blocks_equal_those_in_memo
         assert_same(table, pq.read_table(path), coding, CLASSIFIER)
 
 
+def test_blocks_are_mapped_one_by_one_where_all_codes_do_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n = BLOCK_ROWS + 1000
+    frame = pl.DataFrame(numbers(n)).select("y", "dense", "flag")
+    memmap: Any = np.memmap
+
+    def limited(path: Path, dtype: Any, mode: str, offset: int, shape: tuple[int]) -> Any:
+        if dtype is np.uint8 and shape[0] > BLOCK_ROWS * 32:
+            raise OSError(12, "Cannot allocate memory")
+        return memmap(path, dtype, mode=mode, offset=offset, shape=shape)
+
+    table = code_table_on_disk(frame, Y, estimator=CLASSIFIER)
+    monkeypatch.setattr(np, "memmap", limited)
+    assert_same(CodedTable.open(table.directory), frame, Y, CLASSIFIER)
+
+
 def test_more_than_32_columns_fill_several_tiles(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({f"x{i}": rng.normal(size=50) for i in range(40)} | {"y": rng.integers(0, 2, 50)})
