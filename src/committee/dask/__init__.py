@@ -1,0 +1,1 @@
+"""committee on a Dask cluster; needs the extra `committee[dask]`."""

@@ -1,0 +1,29 @@
+"""A cluster of processes on this machine, started once for all tests of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+from distributed import Client, LocalCluster
+
+N_WORKERS = 2
+TIMEOUT = 60
+"""Seconds after which a cluster that has not recovered fails the test."""
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Generator[LocalCluster]:
+    """Two workers of one thread. A worker that a test kills is started again by its nanny."""
+    with LocalCluster(
+        n_workers=N_WORKERS, processes=True, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+    ) as started:
+        yield started
+
+
+@pytest.fixture
+def client(cluster: LocalCluster) -> Generator[Client]:
+    """A client of the cluster, complete again after what an earlier test did to it."""
+    with Client(cluster) as connected:
+        connected.wait_for_workers(N_WORKERS, timeout=TIMEOUT)
+        yield connected
