@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from committee.base.interrupts import thread_interrupted
 from committee.base.kernel_cache import COMPILING
 
 FLATTEST, STEEPEST = 0.4, 2.0
@@ -66,6 +67,17 @@ def stop_after(seconds: float) -> Generator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def stop_thread_after(seconds: float) -> Generator[None]:
+    """`stop_after` for a thread of a worker, which gets no signals."""
+    if not np.isfinite(seconds):
+        yield
+        return
+    end = work_seconds() + seconds
+    with thread_interrupted(lambda: end - work_seconds(), OutOfTime, REPEAT):
+        yield
 
 
 class Clock:
