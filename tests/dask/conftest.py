@@ -16,7 +16,7 @@ TIMEOUT = 60
 def cluster() -> Generator[LocalCluster]:
     """Two workers of one thread. A worker that a test kills is started again by its nanny."""
     with LocalCluster(
-        n_workers=N_WORKERS, processes=True, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=N_WORKERS, processes=True, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
     ) as started:
         yield started
 

@@ -15,6 +15,9 @@ HANDLED = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if
 
 STDERR = 2
 
+ASK_AGAIN = 1.0
+"""Seconds after which `thread_interrupted` asks again how many are left."""
+
 _interrupting: dict[int, threading.Lock] = {}
 """For threads that another thread may interrupt: the lock that it holds meanwhile."""
 
@@ -53,19 +56,19 @@ def signals_held(work: str) -> Generator[None]:
 def thread_interrupted(seconds_left: Callable[[], float], error: type[BaseException], repeat: float) -> Generator[None]:
     """Raise `error` in the block when no seconds are left, and again every `repeat` seconds if it was lost.
 
-    For threads other than the main one, which gets a signal. Between two steps of the interpreter only: a kernel that
-    runs is awaited, like one that is compiled.
+    For threads other than the main one, which gets no signals. The exception comes between two steps of Python code:
+    a kernel that runs is awaited, as is one that is compiled. `seconds_left` is asked again every second.
     """
     thread, lock, is_over = threading.get_ident(), threading.Lock(), threading.Event()
 
     def watch() -> None:
-        wait = seconds_left()
-        while not is_over.wait(max(wait, 0.0)):
-            with lock:  # no longer waited for, the thread may have work without an end to its time
-                wait = seconds_left()
-                if wait <= 0.0 and not is_over.is_set():
+        pause = max(min(seconds_left(), ASK_AGAIN), 0.0)
+        while not is_over.wait(pause):
+            with lock:
+                left = seconds_left()  # more than before, if a compilation was not counted
+                if left <= 0.0 and not is_over.is_set():
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
-                    wait = repeat
+            pause = min(left, ASK_AGAIN) if left > 0.0 else repeat
 
     _interrupting[thread] = lock
     threading.Thread(target=watch, name="committee-timer", daemon=True).start()
@@ -73,8 +76,8 @@ def thread_interrupted(seconds_left: Callable[[], float], error: type[BaseExcept
         yield
     finally:
         try:
-            with lock:
+            with lock:  # an exception that is under way arrives here
                 is_over.set()
-        finally:  # the exception may have come in between
+        finally:
             is_over.set()
             _interrupting.pop(thread, None)

@@ -91,7 +91,13 @@ class SharedTasks:
     def _begin(self, key: str) -> None:
         # a key of its own for each attempt: a client remembers what was cancelled
         name = f"{key}{uuid.uuid4().hex}"
-        self._futures[key] = self.client.submit(self._calls[key], self._sent, key=name, pure=False)
+        self._futures[key] = self.client.submit(
+            self._calls[key],
+            self._sent,
+            key=name,
+            pure=False,
+            fifo_timeout=0,  # first come, first served
+        )
 
     def _begin_again(self, key: str, cancelled: Any) -> None:
         """After the loss of all workers that held the value."""

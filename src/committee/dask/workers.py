@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
@@ -14,8 +15,9 @@ WAIT_SECONDS = 60.0
 """For the first worker of a cluster."""
 
 
-def connect(address: str) -> Any:
-    """A client of the scheduler at this address, such as tcp://10.0.0.1:8786.
+@contextmanager
+def connected(address: str) -> Generator[Any]:
+    """A client of the scheduler at this address, such as tcp://10.0.0.1:8786, closed at the end; None without address.
 
     Raises
     ------
@@ -24,11 +26,16 @@ def connect(address: str) -> Any:
     OSError
         If there is no scheduler.
     """
+    if not address:
+        yield None
+        return
     client_class = _client_class()
     try:
-        return client_class(address)
+        client = client_class(address)
     except (OSError, ValueError) as error:  # an address without a port is a ValueError
         raise OSError(f"There is no Dask scheduler at {address!r}: {error}") from error
+    with client:
+        yield client
 
 
 def check_workers(client: Any) -> None:
@@ -85,6 +92,20 @@ def threads_of_worker() -> int:
     from distributed import get_worker
 
     return int(get_worker().state.nthreads)
+
+
+def watch_for_cancellation() -> Callable[[], bool]:
+    """A function that tells whether the current task was cancelled, for other threads of its worker."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    key = worker.get_current_task()
+
+    def is_cancelled() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is None or task.state == "cancelled"
+
+    return is_cancelled
 
 
 def _client_class() -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from committee.base.blas_threads import one_blas_thread
 from committee.base.threads import at_most
 from committee.dask.shared_tasks import SharedTasks
-from committee.dask.workers import threads_of_worker
+from committee.dask.workers import threads_of_worker, watch_for_cancellation
 from committee.evaluation.time_budget import Clock, OutOfTime, stop_thread_after, work_seconds
 
 LATE = 1.0
@@ -153,7 +153,7 @@ def run_on_worker(task: Task, seconds: float, problem: Any) -> tuple[bool, Any]:
     """
     n_threads = threads_of_worker() if task.is_alone else 1
     try:
-        with at_most(n_threads), one_blas_thread(), stop_thread_after(seconds):
+        with at_most(n_threads), one_blas_thread(), stop_thread_after(seconds, watch_for_cancellation()):
             return True, task.function(problem, *task.arguments, Place(work_seconds, _ignore))
     except OutOfTime:
         return False, None

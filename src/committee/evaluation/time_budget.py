@@ -70,13 +70,10 @@ def stop_after(seconds: float) -> Generator[None]:
 
 
 @contextmanager
-def stop_thread_after(seconds: float) -> Generator[None]:
-    """`stop_after` for a thread of a worker, which gets no signals."""
-    if not np.isfinite(seconds):
-        yield
-        return
+def stop_thread_after(seconds: float, is_unwanted: Callable[[], bool]) -> Generator[None]:
+    """`stop_after` for a thread of a worker, which gets no signals; also soon after the work has become unwanted."""
     end = work_seconds() + seconds
-    with thread_interrupted(lambda: end - work_seconds(), OutOfTime, REPEAT):
+    with thread_interrupted(lambda: 0.0 if is_unwanted() else end - work_seconds(), OutOfTime, REPEAT):
         yield
 
 
