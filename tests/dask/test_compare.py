@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import polars as pl
 import pytest
@@ -20,11 +21,11 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.tree import ExtraTreeRegressor
 
-from committee import compare
+from committee import SVC, AdaBoostClassifier, GradientBoostingClassifier, RandomForestClassifier, compare
 from committee.base.threads import n_threads
 from committee.dask import workers
 from committee.dask.shared_tasks import SharedTasks
-from committee.datasets import friedman1, load_dataset
+from committee.datasets import load_dataset
 from committee.evaluation.comparison import Comparison, ComparisonStep, MethodResult
 from committee.storage import save_model
 
@@ -88,29 +89,40 @@ def tasks_of(client: Client) -> list[str]:
 # --- the same results -------------------------------------------------------------------------------------------------
 
 
+def numbers(n: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.random((n, 5))
+    return X, np.sin(6.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=n)
+
+
 def classification() -> dict[str, Any]:
     sonar = load_dataset("sonar")
-    methods = ["constant", "linear model", "gradient boosting", "random forest", "AdaBoost stumps", "SVM"]
+    methods = {
+        "boosting": GradientBoostingClassifier(n_estimators=20),
+        "forest": RandomForestClassifier(20),
+        "stumps": AdaBoostClassifier(n_estimators=20),
+        "SVM": SVC(),
+    }
     return {"X": sonar.X, "y": sonar.y, "methods": methods, "cv": 3, "n_jobs": 2}
 
 
 def regression() -> dict[str, Any]:
-    data = friedman1(240, random_state=0)
+    X, y = numbers(240)
     weight = np.random.default_rng(0).integers(1, 4, 240).astype(float)
-    methods = ["constant", "linear model", "extra trees", "bagging", "mixture of experts"]
-    return {"X": data.X, "y": data.y, "methods": methods, "sample_weight": weight, "cv": 4}
+    return {"X": X, "y": y, "methods": ["constant", "linear model", "extra trees"], "sample_weight": weight, "cv": 4}
 
 
 def groups_of_a_frame() -> dict[str, Any]:
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"a": rng.normal(size=200), "b": rng.choice(["x", "y", "z"], 200)})
+    frame = frame.cast({"b": pl.Categorical})
     y = frame["a"].to_numpy() + (frame["b"] == "x").to_numpy() + 0.1 * rng.normal(size=200)
     return {"X": frame, "y": y, "methods": ["linear model", "pruned tree"], "groups": np.arange(200) // 8, "cv": 3}
 
 
 def foreign() -> dict[str, Any]:
-    data = friedman1(200, random_state=1)
-    return {"X": data.X, "y": data.y, "methods": {"mine": Slow(), "theirs": ExtraTreeRegressor()}, "cv": 3}
+    X, y = numbers(200)
+    return {"X": X, "y": y, "methods": {"mine": Slow(), "theirs": ExtraTreeRegressor()}, "cv": 3}
 
 
 @pytest.mark.parametrize("case", [classification, regression, groups_of_a_frame])
@@ -294,29 +306,32 @@ def test_only_a_client_is_taken() -> None:
 
 
 def test_other_versions_on_workers_raise(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "SAME_VERSIONS", ("committee", "no such package"))
-    monkeypatch.setattr(workers, "version", lambda _: "1.2.3")
+    monkeypatch.setattr(workers, "own_versions", lambda: {"committee": "1.2.3"})
     with pytest.raises(RuntimeError, match=r"The workers .* and .* have committee .*, but 1\.2\.3 is needed"):
+        compare(**foreign(), client=client)
+    monkeypatch.setattr(workers, "own_versions", lambda: {"not on a worker": "1.2.3"})
+    with pytest.raises(RuntimeError, match=r"The workers .* have no not on a worker, but 1\.2\.3 is needed"):
         compare(**foreign(), client=client)
 
 
 def test_the_table_is_sent_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[Any] = []
-    scatter = client.scatter
+    sizes: list[int] = []
+    submit = client.submit
 
-    def count(data: Any, **options: Any) -> Any:
-        sent.append(data)
-        return scatter(data, **options)
+    def measure(function: Any, *arguments: Any, **options: Any) -> Any:
+        sizes.append(len(cloudpickle.dumps((function, arguments))))
+        return submit(function, *arguments, **options)
 
-    monkeypatch.setattr(client, "scatter", count)
+    monkeypatch.setattr(client, "submit", measure)
     compare(**foreign(), client=client)
-    assert len(sent) == 1
+    assert len(sizes) == 1 + 6 + 3
+    assert sizes[0] > foreign()["X"].nbytes > 4 * max(sizes[1:])
 
 
 def test_tasks_take_lists_and_tuples_as_they_are(client: Client) -> None:
-    tasks = SharedTasks(client, ("a", "b"))
+    tasks = SharedTasks(client, ("a", "b"), "join")
     try:
-        key = tasks.submit("join", join, ["c"], ("d", {"e": 1}))
+        key = tasks.begin("join", join, ["c"], ("d", {"e": 1}))
         assert tasks.result(key) == "['c']('d', {'e': 1})('a', 'b')"
     finally:
         tasks.close()

@@ -48,18 +48,19 @@ def check_workers(client: Any) -> None:
     RuntimeError
         If there is no worker, or one has other versions.
     """
-    if not isinstance(client, _client_class()) or client.asynchronous:
-        raise TypeError(
-            f"client must be a distributed.Client, not an asynchronous one; got {client!r}."
-            if isinstance(client, _client_class())
-            else f"client must be a distributed.Client; got {type(client).__name__}."
-        )
+    if not isinstance(client, _client_class()):
+        raise TypeError(f"client must be a distributed.Client; got {type(client).__name__}.")
+    if client.asynchronous:
+        raise TypeError("client must not be asynchronous: make it by Client(...) in ordinary code.")
     wait_for_worker(client)
-    own = {name: version(name) for name in SAME_VERSIONS} | {"Python": _minor(platform.python_version())}
-    for name, wanted in own.items():
-        on_workers = _versions(client, name)
-        if other := describe_mismatch(name, wanted, on_workers):
-            raise RuntimeError(other)
+    for name, wanted in own_versions().items():
+        if mismatch := describe_mismatch(name, wanted, _versions(client, name)):
+            raise RuntimeError(mismatch)
+
+
+def own_versions() -> dict[str, str]:
+    """Versions in this process that workers must have too."""
+    return {name: version(name) for name in SAME_VERSIONS} | {"Python": _minor(platform.python_version())}
 
 
 def describe_mismatch(name: str, wanted: str, on_workers: Mapping[str, str | None]) -> str:

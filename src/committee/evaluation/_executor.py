@@ -96,7 +96,7 @@ class ClusterExecutor:
     """Tasks on the workers of a Dask cluster, one for every thread; the problem is sent to them once."""
 
     def __init__(self, client: Any, problem: Any, clock: Clock) -> None:
-        self.tasks, self.clock = SharedTasks(client, problem), clock
+        self.tasks, self.clock = SharedTasks(client, problem, "compare"), clock
         self.begun: dict[str, str] = {}  # announced tasks, by label
 
     def __enter__(self) -> Self:
@@ -127,7 +127,7 @@ class ClusterExecutor:
         return result
 
     def _begin(self, task: Task, seconds: float) -> str:
-        return self.tasks.submit(task.label, run_on_worker, task, seconds)
+        return self.tasks.begin(task.label, run_on_worker, task, seconds)
 
     def for_each(self, function: Callable[[str], object], names: Iterable[str]) -> None:
         """Threads of this process wait for the workers: with a budget, one for each task that can run at a time."""
