@@ -16,7 +16,7 @@ import cloudpickle
 import numpy as np
 import polars as pl
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.tree import ExtraTreeRegressor
@@ -195,7 +195,10 @@ class Deadly(Slow):
         return self
 
 
-def test_a_method_that_kills_its_workers_fails_and_the_others_are_compared(client: Client) -> None:
+def test_a_method_that_kills_its_workers_fails_and_the_others_are_compared(
+    client: Client, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 1)  # of 3: each takes the start of a worker
     case = {**foreign(), "methods": {"deadly": Deadly(), "mean": Slow()}, "cv": 2}
     with no_hang():
         found, _ = compare(**case, client=client)

@@ -13,13 +13,19 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from functools import partial
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 from committee.dask.workers import check_workers
 
 
 class ClusterError(RuntimeError):
     """Raised if the cluster failed, not the function that it was to run."""
+
+
+class _Task(NamedTuple):
+    call: Callable[[Any], Any]
+    future: Any
 
 
 class SharedTasks:
@@ -34,8 +40,9 @@ class SharedTasks:
         # One name for all: Dask keeps the tasks of a large group until a thread of a worker is free. So they run in the
         # order in which they began, and the end of a worker is not blamed on tasks that only waited for it.
         self._name = f"{name}-{uuid.uuid4().hex}"
-        self._futures: dict[str, Any] = {}
-        self._lock, self._n_begun, self._is_closed = threading.Lock(), 0, False
+        self._numbers, self._tasks = count(1), dict[str, _Task]()
+        self._lock, self._is_closed = threading.Lock(), False
+        self._suspicion = threading.Lock()  # tasks that may have killed workers run one at a time
         self._value = self._send(value)
 
     @property
@@ -45,14 +52,8 @@ class SharedTasks:
 
     def begin(self, label: str, function: Callable[..., Any], *arguments: Any) -> str:
         """Begin a task; returns its key. Dask's dashboard shows the label."""
-        call = partial(function, *arguments)  # opaque: Dask does not look for futures in the arguments
-        with self._lock:
-            self._need_open()
-            self._n_begun += 1
-            key = f"{self._n_begun}: {label}"
-            self._futures[key] = self.client.submit(
-                call, self._value, key=(self._name, key), pure=False, fifo_timeout=0
-            )
+        key = f"{label}, {next(self._numbers)}"
+        self._submit(key, partial(function, *arguments))
         return key
 
     def result(self, key: str, timeout: float | None = None) -> Any:
@@ -60,24 +61,22 @@ class SharedTasks:
 
         Raises `TimeoutError` after so many seconds, and `ClusterError` if the cluster is lost or the tasks are closed.
         """
-        from distributed import wait
+        from distributed import KilledWorker
 
-        with self._lock:
-            self._need_open()
-            future = self._futures[key]
+        call = self._tasks[key].call
         try:
-            wait([future], timeout=timeout)
-        except CancelledError as error:
-            raise ClusterError(
-                f"The connection to the cluster was lost, or its tasks were cancelled: {error}"
-            ) from error
-        finally:
-            with self._lock:
-                self._futures.pop(key, None)
-                is_unwanted = not future.done() and not self._is_closed
-            if is_unwanted:
-                self._cancel([future])
-        return future.result()
+            return self._wait(key, timeout)
+        except KilledWorker:  # perhaps a task beside it did that
+            with self._suspicion:
+                self._submit(key, call)
+                return self._wait(key, timeout)
+
+    def withdraw(self, key: str) -> None:
+        """Cancel a task, and forget it."""
+        with self._lock:
+            task = self._tasks.pop(key, None)
+        if task is not None:
+            self._cancel([task.future])
 
     def close(self) -> None:
         """Cancel the tasks that have not finished, and free the memory of the workers."""
@@ -85,7 +84,7 @@ class SharedTasks:
             if self._is_closed:
                 return
             self._is_closed = True
-            futures = [*self._futures.values(), self._value]
+            futures = [*(task.future for task in self._tasks.values()), self._value]
         self._cancel(futures)
 
     def _send(self, value: Any) -> Any:
@@ -98,6 +97,34 @@ class SharedTasks:
             sent = self.client.submit(pickle.loads, data, key=f"{self._name}-value", pure=False)
         self.client.replicate([sent])
         return sent
+
+    def _submit(self, key: str, call: Callable[[Any], Any]) -> None:
+        with self._lock:
+            self._need_open()
+            name = (self._name, f"{key}-{next(self._numbers)}")  # a client remembers what became of a name
+            # `call` is opaque: Dask does not look for futures in the arguments. First come, first served.
+            future = self.client.submit(call, self._value, key=name, pure=False, fifo_timeout=0)
+            self._tasks[key] = _Task(call, future)
+
+    def _wait(self, key: str, timeout: float | None) -> Any:
+        from distributed import wait
+
+        with self._lock:
+            self._need_open()
+            future = self._tasks[key].future
+        try:
+            wait([future], timeout=timeout)
+        except CancelledError as error:
+            raise ClusterError(
+                f"The connection to the cluster was lost, or its tasks were cancelled: {error}"
+            ) from error
+        finally:
+            with self._lock:
+                self._tasks.pop(key, None)
+                is_unwanted = not future.done() and not self._is_closed
+            if is_unwanted:
+                self._cancel([future])
+        return future.result()
 
     def _need_open(self) -> None:
         if self._is_closed or self.client.status != "running":

@@ -53,6 +53,9 @@ class Executor(Protocol):
     def announce(self, tasks: Iterable[Task]) -> None:
         """Begin tasks that will be run in any case, without a limit of time."""
 
+    def withdraw(self, tasks: Iterable[Task]) -> None:
+        """Cancel announced tasks."""
+
     def run(self, task: Task, seconds: float, watch: Watch | None = None) -> Any:
         """The result of a task; raises `OutOfTime` after so many seconds of work."""
         ...
@@ -79,6 +82,9 @@ class LocalExecutor:
         pass
 
     def announce(self, tasks: Iterable[Task]) -> None:
+        pass
+
+    def withdraw(self, tasks: Iterable[Task]) -> None:
         pass
 
     def run(self, task: Task, seconds: float, watch: Watch | None = None) -> Any:
@@ -114,6 +120,11 @@ class ClusterExecutor:
     def announce(self, tasks: Iterable[Task]) -> None:
         for task in tasks:
             self.begun[task.label] = self._begin(task, np.inf)
+
+    def withdraw(self, tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            if key := self.begun.pop(task.label, None):
+                self.tasks.withdraw(key)
 
     def run(self, task: Task, seconds: float, watch: Watch | None = None) -> Any:
         key = self.begun.pop(task.label, None) or self._begin(task, seconds)

@@ -153,11 +153,7 @@ class Scheduler:
     def run(self) -> None:
         """Evaluate all methods and folds that fit into the budget."""
         if not self.clock.is_limited:
-            self.executor.announce(
-                self._fold(name, each.trial.setting, k)
-                for name, each in self.candidates.items()
-                for k in each.trial.missing
-            )
+            self.executor.announce(task for name in self.candidates for task in self._missing_folds(name))
             self.executor.for_each(self._whole, self.candidates)
         else:
             self._first_folds()
@@ -173,6 +169,7 @@ class Scheduler:
     def _whole(self, name: str) -> None:
         self._report(name, "starting")
         self._all_folds(name)
+        self.executor.withdraw(self._missing_folds(name))  # if it failed
 
     def _first_folds(self) -> None:
         end = self.clock.worked + FIRST_FOLD_TIME * self.clock.left
@@ -370,6 +367,10 @@ class Scheduler:
     def _time(self, name: str, setting: Setting, n_rows: int, allowed: float) -> float:
         task = Task(f"{name}, {n_rows} rows", time_fit, (setting, n_rows))
         return self.executor.run(task, allowed)
+
+    def _missing_folds(self, name: str) -> list[Task]:
+        trial = self.candidates[name].trial
+        return [self._fold(name, trial.setting, k) for k in trial.missing]
 
     def _fold(self, name: str, setting: Setting, k: int) -> Task:
         return Task(f"{name}, fold {k + 1}", evaluate_fold, (setting, k))
