@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+import dask
 import pytest
 from distributed import Client, LocalCluster
 
@@ -14,10 +15,13 @@ TIMEOUT = 60
 
 @pytest.fixture(scope="session")
 def cluster() -> Generator[LocalCluster]:
-    """Two workers of one thread. A worker that a test kills is started again by its nanny."""
-    with LocalCluster(
-        n_workers=N_WORKERS, processes=True, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
-    ) as started:
+    """Two workers of one thread. A worker that a test kills is started again by its nanny, however often."""
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        LocalCluster(
+            n_workers=N_WORKERS, processes=True, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as started,
+    ):
         yield started
 
 

@@ -7,11 +7,13 @@ data never pay for threads. Kernels sum integers or in fixed order, so the numbe
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, parallel_config
+from joblib.parallel import ThreadingBackend
 
 from committee.base.journal import suspended
 
@@ -29,6 +31,24 @@ def n_threads(n_jobs: int | None, work: int) -> int:
     """Return how many threads to use for `work` cells, at most what `n_jobs` allows."""
     allowed = 1 if n_jobs is None else int(cast(int, effective_n_jobs(n_jobs)))
     return max(1, min(allowed, work // WORK_PER_THREAD))
+
+
+class _LimitedThreads(ThreadingBackend):
+    """joblib's threads, at most so many of them for any n_jobs."""
+
+    limit = 1
+
+    def effective_n_jobs(self, n_jobs: int | None) -> int:
+        return min(super().effective_n_jobs(n_jobs), self.limit)
+
+
+@contextmanager
+def at_most(threads: int) -> Generator[None]:
+    """Limit n_jobs, of this library's estimators and of all that use joblib, in this thread inside the block."""
+    backend: Any = _LimitedThreads()
+    backend.limit = threads
+    with parallel_config(backend=backend):
+        yield
 
 
 def run(function: Callable[..., Result], calls: Iterable[tuple[Any, ...]], threads: int) -> list[Result]:

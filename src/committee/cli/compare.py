@@ -31,6 +31,7 @@ from committee.cli.console_results import (
     verdict,
 )
 from committee.cli.model_files import ModelMetadata, thinned, write_model
+from committee.dask.workers import connected
 from committee.evaluation.compare_bias_variance import compare_bias_variance
 from committee.evaluation.comparison import Comparison, MethodResult, compare, pick
 from committee.evaluation.methods import Variants, family_variants
@@ -74,6 +75,7 @@ class Request(NamedTuple):
     random_state: int = 0
     n_jobs: int = -1
     bias_variance: bool = True  # in the report
+    scheduler: str = ""  # address of a Dask cluster; else the methods are fitted in this process
 
 
 class Outcome(NamedTuple):
@@ -111,6 +113,11 @@ def all_methods(task: Any, X: Any, y: Any, time_budget: float | None = None) -> 
 def run(request: Request, out: Console) -> Outcome:
     """Read the table, compare the methods and fit the winner."""
     clock = Clock(request.time_budget)  # includes reading
+    with connected(request.scheduler) as client:
+        return _run(request, out, clock, client)
+
+
+def _run(request: Request, out: Console, clock: Clock, client: Any) -> Outcome:
     with out.status("reading the table"):
         table = read_table(
             request.source, request.target, task=request.task, sample_weight=request.sample_weight,
@@ -128,7 +135,7 @@ def run(request: Request, out: Console) -> Outcome:
             table.X, table.y, task=table.schema.task, methods=chosen, metric=metric, cv=request.cv,
             test_size=request.test_size, time_budget=request.time_budget, sample_weight=table.sample_weight,
             groups=table.groups, time=table.time, random_state=request.random_state, n_jobs=request.n_jobs,
-            callback=watch, clock=clock,
+            callback=watch, clock=clock, client=client,
         )  # fmt: skip
     return Outcome(table, found, model, _metadata(table, found))
 

@@ -86,6 +86,7 @@ class Threads(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - 
 EXTRAS = {
     **dict.fromkeys(("polars", "jinja2", "altair", "vl_convert", "matplotlib"), "app"),
     "committee_reproductions": "reproductions",
+    "distributed": "dask",
 }
 """Optional packages and the extras that install them."""
 
@@ -237,6 +238,8 @@ def main() -> None:
 @click.option("--no-report", is_flag=True, help="Write no report.")
 @click.option("--bias-variance/--no-bias-variance", default=True, show_default=True,
               help="Estimate bias and variance of the ensembles on up to 500 rows.")  # fmt: skip
+@click.option("--scheduler", default="", metavar="ADDRESS",
+              help="Fit the methods on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786.")  # fmt: skip
 @reading_options
 @output_options
 def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet: bool, **options: Any) -> None:

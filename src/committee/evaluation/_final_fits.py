@@ -14,14 +14,16 @@ Forward in time nothing is estimated, since the additional rows are the latest o
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from committee.base.array_types import Floats
 from committee.base.stats import grouped_mean
 from committee.calibration.power import Calibration
-from committee.evaluation._fold_evaluation import Rows, fitted, some_rows
+from committee.dask.shared_tasks import ClusterError
+from committee.evaluation._executor import Place, Task
+from committee.evaluation._fold_evaluation import Problem, Rows, Setting, fitted, some_rows
 from committee.evaluation._scheduler import ComparisonStep, Scheduler
 from committee.evaluation.metrics import ROW_LOSSES, Predictions, loss_of, predictions_of, standard_error
 from committee.evaluation.row_order import dependent_rows
@@ -76,6 +78,44 @@ def extrapolation(n: int, n_all: int, exponent: float) -> float:
     return float((1.0 - (n / n_all) ** exponent) / (2.0**exponent - 1.0))
 
 
+Part = Literal["half", "compared", "all"]
+
+
+def fit_final(
+    problem: Problem, setting: Setting, part: Part, fraction: float, wanted: Literal["model", "predictions"],
+    place: Place,
+) -> Any:  # fmt: skip
+    """The model of a part of the rows, or of a fraction of them, or its predictions for the held-out rows."""
+    rows = final_rows(problem, setting, part, fraction)
+    model = fitted(setting.estimator, problem, rows, problem.seed, place.watch)
+    return model if wanted == "model" else predict_held_out(problem, model)
+
+
+def predict_held_out(problem: Problem, model: Any) -> Predictions:
+    """Predictions for the held-out rows, not calibrated."""
+    X = take_rows(problem.X, problem.split.held_out)
+    return predictions_of(model, X, problem.classes, model.predict(X))
+
+
+def final_rows(problem: Problem, setting: Setting, part: Part, fraction: float = 1.0) -> Rows:
+    """Rows that a final fit uses, with the fraction of rows of the setting; "half" is that of the rows compared."""
+    if part == "half":
+        return _half(problem, setting)
+    rows = problem.split.rows if part == "compared" else np.arange(problem.truth.size)
+    return some_rows(problem, some_rows(problem, rows, setting.row_fraction), fraction)
+
+
+def _half(problem: Problem, setting: Setting) -> Rows:
+    """A random half of the rows or groups."""
+    rows, groups = problem.split.rows, problem.folding.groups
+    if groups is None:
+        return some_rows(problem, rows, 0.5 * setting.row_fraction)
+    codes = np.unique(np.asarray(groups)[rows], return_inverse=True)[1].ravel()
+    order = np.random.default_rng(problem.seed).permutation(int(codes.max()) + 1)
+    half = rows[np.isin(codes, order[: order.size // 2])]
+    return some_rows(problem, half, setting.row_fraction)
+
+
 class FinalFits:
     """The final fits of the winner: `held_out_losses`, then `on_all_rows`, then `learning_curve`."""
 
@@ -84,13 +124,15 @@ class FinalFits:
         self.setting = schedule.candidates[winner].trial.setting
         self.problem, self.clock = schedule.problem, schedule.clock
         self.on_compared, self.on_all = schedule.final_seconds(winner)
-        self.compared: Any = None  # the model of the rows compared
+        self.compared: Any = None  # the model of the rows compared, where there may be no time for another
         self.held_out: Predictions | None = None
         self.note = ""
         self.n_rows = self.n_evaluated = self.problem.truth.size  # rows of the final model, and of the one evaluated
         better = [name for name in schedule.ranking() if name != winner][:1] if schedule.ranking()[0] != winner else []
         if better and not schedule.can_be_refitted(better[0]):
             self.note = f"{better[0]} had a smaller loss, but there was no time to refit it."
+        if not self.clock.is_limited:
+            schedule.executor.announce(self._tasks_without_budget())
 
     # --- held-out rows ------------------------------------------------------------------------------------------------
 
@@ -100,9 +142,14 @@ class FinalFits:
         if rows.size == 0:
             return {}, np.nan
         where = "without the held-out rows, to evaluate it on them"
-        self.compared = self._fit_within_budget(problem.split.rows, where, self.on_compared)
-        self.n_evaluated = self.n_rows
-        self.held_out = predictions = self._predict_held_out(self.compared)
+        if self.clock.is_limited:
+            self.compared = self._fit_within_budget("compared", where, self.on_compared)
+            self.held_out = self._calibrated(predict_held_out(problem, self.compared))
+        else:
+            self.held_out = self._calibrated(
+                self._fit_within_budget("compared", where, self.on_compared, wanted="predictions")
+            )
+        self.n_evaluated, predictions = self.n_rows, self.held_out
         truth, weight = problem.truth[rows], problem.weight_of(rows)
         losses = {metric: loss_of(metric, truth, predictions, weight) for metric in problem.metrics}
         codes = dependent_rows(problem.folding, rows)
@@ -118,19 +165,16 @@ class FinalFits:
         is_regression = self.held_out is not None and self.problem.classes is None and self.held_out.values.ndim == 1
         return self.held_out.values if is_regression and self.held_out is not None else None
 
-    def _predict_held_out(self, model: Any) -> Predictions:
-        X = take_rows(self.problem.X, self.problem.split.held_out)
-        predictions = predictions_of(model, X, self.problem.classes, model.predict(X))
+    def _calibrated(self, predictions: Predictions) -> Predictions:
         if self.calibration is None:
             return predictions
         return Predictions(predictions.labels, self.calibration.apply(predictions.values), True)
 
     def learning_curve(self) -> LearningCurve | None:
         """Fit on half of the rows compared, if there is time, and estimate the gain of all rows."""
-        problem = self.problem
-        if self.held_out is None or problem.metric not in ROW_LOSSES or problem.split.forward:
+        if self.held_out is None or not self._has_curve:
             return None
-        half = self._half(problem.split.rows)
+        half = final_rows(self.problem, self.setting, "half")
         if not half.size < self.n_evaluated < self.n_rows:
             return None
         if half.size < MIN_HALF or self.schedule.forecast(self.winner, self.setting, 0, half.size) > self._left:
@@ -140,20 +184,18 @@ class FinalFits:
             with warnings.catch_warnings(), self.clock.limit(self._left):
                 warnings.simplefilter("ignore")
                 self._report(where, self.schedule.forecast(self.winner, self.setting, 0, half.size))
-                predictions = self._predict_held_out(self._fit(half, where))
+                predictions = self._calibrated(self._fit("half", where, wanted="predictions"))
+        except ClusterError:
+            raise
         except (OutOfTime, Exception):  # a class may be missing in half of the rows
             return None
         return self._extrapolated(predictions, (half.size, self.n_evaluated, self.n_rows))
 
-    def _half(self, rows: Rows) -> Rows:
-        """A random half of the rows or groups, with the fraction of rows of the setting."""
-        groups = self.problem.folding.groups
-        if groups is None:
-            return some_rows(self.problem, rows, 0.5 * self.setting.row_fraction)
-        codes = np.unique(np.asarray(groups)[rows], return_inverse=True)[1].ravel()
-        order = np.random.default_rng(self.problem.seed).permutation(int(codes.max()) + 1)
-        half = rows[np.isin(codes, order[: order.size // 2])]
-        return some_rows(self.problem, half, self.setting.row_fraction)
+    @property
+    def _has_curve(self) -> bool:
+        """Whether there are held-out rows, like the others, and a metric that is a mean over rows."""
+        split = self.problem.split
+        return split.held_out.size > 0 and self.problem.metric in ROW_LOSSES and not split.forward
 
     def _extrapolated(self, smaller: Predictions, n_rows: tuple[int, int, int]) -> LearningCurve:
         assert self.held_out is not None
@@ -175,8 +217,7 @@ class FinalFits:
         """The model fitted on all rows, or on the rows compared if there is no time."""
         model = None
         if self.compared is None or self.on_all <= self.schedule.left_for_final_fits:
-            rows = np.arange(self.problem.truth.size)
-            model = self._fit_within_budget(rows, "on all rows", self.on_all, may_give_up=self.compared is not None)
+            model = self._fit_within_budget("all", "on all rows", self.on_all, may_give_up=self.compared is not None)
         if model is None:
             model = self.compared
             if self.n_rows == self.problem.split.rows.size:  # else the note is set already
@@ -186,29 +227,30 @@ class FinalFits:
                 )
         return model if self.calibration is None else CalibratedClassifier.from_fitted(model, self.calibration)
 
-    def _fit_within_budget(self, rows: Rows, where: str, seconds: float, may_give_up: bool = False) -> Any:
+    def _fit_within_budget(
+        self, part: Part, where: str, seconds: float, wanted: Literal["model", "predictions"] = "model",
+        may_give_up: bool = False,
+    ) -> Any:  # fmt: skip
         """The winner fitted on these rows or, when the time is up, on some of them or not at all."""
         self._report(where, seconds)
-        some = some_rows(self.problem, rows, self.setting.row_fraction)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are in the notes of the folds
             try:
                 with self.clock.limit(self._left):
-                    model = self._fit(some, where)
-                self.n_rows = some.size
-                return model
+                    result = self._fit(part, where, wanted)
+                self.n_rows = final_rows(self.problem, self.setting, part).size
+                return result
             except OutOfTime:
-                return None if may_give_up else self._fit_on_fewer(some, where)
+                return None if may_give_up else self._fit_on_fewer(part, where)
 
-    def _fit_on_fewer(self, rows: Rows, where: str) -> Any:
+    def _fit_on_fewer(self, part: Part, where: str) -> Any:
         """The winner fitted on the largest fraction of the rows for which there is time."""
         for fraction in FEWER_ROWS:
-            fewer = some_rows(self.problem, rows, fraction)
-            self.n_rows = fewer.size
-            self.note = f"There was no time to fit it on all rows: it was fitted on {fewer.size} of them."
+            self.n_rows = final_rows(self.problem, self.setting, part, fraction).size
+            self.note = f"There was no time to fit it on all rows: it was fitted on {self.n_rows} of them."
             try:
                 with self.clock.limit(np.inf if fraction == FEWER_ROWS[-1] else self._left):
-                    return self._fit(fewer, where)
+                    return self._fit(part, where, fraction=fraction)
             except OutOfTime:
                 continue
 
@@ -216,7 +258,18 @@ class FinalFits:
     def _left(self) -> float:
         return max(self.schedule.left_for_final_fits, 0.01)
 
-    def _fit(self, rows: Rows, where: str) -> Any:
+    def _tasks_without_budget(self) -> list[Task]:
+        tasks = [self._task("compared", 1.0, "predictions")] if self.problem.split.held_out.size else []
+        tasks.append(self._task("all", 1.0, "model"))
+        return [*tasks, *([self._task("half", 1.0, "predictions")] if self._has_curve else [])]
+
+    def _task(self, part: Part, fraction: float, wanted: Literal["model", "predictions"]) -> Task:
+        label = f"{self.winner}, {part} rows" + (f", {100 * fraction:.3g} %" if fraction < 1.0 else "")
+        return Task(label, fit_final, (self.setting, part, fraction, wanted), is_alone=True)
+
+    def _fit(
+        self, part: Part, where: str, wanted: Literal["model", "predictions"] = "model", fraction: float = 1.0
+    ) -> Any:
         start, reported = self.clock.now(), [self.clock.now()]
 
         def watch(record: Any) -> None:
@@ -224,7 +277,8 @@ class FinalFits:
                 reported[0] = self.clock.now()
                 self._report(f"{where}, iteration {record.round}", self.clock.now() - start)
 
-        return fitted(self.setting.estimator, self.problem, rows, self.problem.seed, watch)
+        seconds = np.inf if fraction == FEWER_ROWS[-1] else self._left
+        return self.schedule.executor.run(self._task(part, fraction, wanted), seconds, watch)
 
     def _report(self, note: str, seconds: float) -> None:
         callback = self.schedule.callback

@@ -19,12 +19,12 @@ from sklearn.utils.validation import has_fit_parameter
 from committee.base.array_types import Floats
 from committee.base.stats import grouped_mean
 from committee.calibration.power import Calibration, calibrate
+from committee.evaluation._executor import Place
 from committee.evaluation._folds import seeded
 from committee.evaluation._inner_validation import inner_splits, restore_cv, set_inner_splits
 from committee.evaluation._row_splits import RowSplit
 from committee.evaluation.metrics import ROW_LOSSES, Predictions, log_losses, loss_of, predictions_of
 from committee.evaluation.row_order import Folding, dependent_rows
-from committee.evaluation.time_budget import Clock
 from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.tabular.rows import take_rows
 
@@ -142,11 +142,12 @@ class Setting(NamedTuple):
 
 
 class FoldOutcome(NamedTuple):
-    """Predictions for one fold, and the times of fit and predict."""
+    """Predictions for one fold, the times of fit and predict, and the warnings."""
 
     predictions: Predictions  # not calibrated
     fit_seconds: float
     predict_seconds: float
+    note: str = ""
 
 
 class Trial(NamedTuple):
@@ -171,22 +172,37 @@ def new_trial(name: str, setting: Setting, problem: Problem) -> Trial:
     return Trial(name, setting, (None,) * problem.split.n_folds)
 
 
+def with_fold(trial: Trial, k: int, outcome: FoldOutcome) -> Trial:
+    """The trial with one more fold."""
+    folds = (*trial.folds[:k], outcome, *trial.folds[k + 1 :])
+    return trial._replace(folds=folds, note=trial.note or outcome.note)
+
+
 # --- one fold ---------------------------------------------------------------------------------------------------------
 
 
-def evaluate_fold(trial: Trial, k: int, problem: Problem, clock: Clock) -> Trial:
+def evaluate_fold(problem: Problem, setting: Setting, k: int, place: Place) -> FoldOutcome:
     """Fit on the other folds and predict fold k."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        start = clock.now()
-        train = some_rows(problem, problem.split.train_of(k), trial.setting.row_fraction)
-        model = fitted(trial.setting.estimator, problem, train, _fold_seed(problem.seed, k))
-        middle = clock.now()
+        start = place.now()
+        train = some_rows(problem, problem.split.train_of(k), setting.row_fraction)
+        model = fitted(setting.estimator, problem, train, _fold_seed(problem.seed, k))
+        middle = place.now()
         X = take_rows(problem.X, problem.split.test_of(k))
         predictions = predictions_of(model, X, problem.classes, model.predict(X))
-        outcome = FoldOutcome(predictions, middle - start, clock.now() - middle)
-    folds = (*trial.folds[:k], outcome, *trial.folds[k + 1 :])
-    return trial._replace(folds=folds, note=trial.note or _summarised(caught))
+        end = place.now()
+    return FoldOutcome(predictions, middle - start, end - middle, _summarised(caught))
+
+
+def time_fit(problem: Problem, setting: Setting, n_rows: int, place: Place) -> float:
+    """Seconds of a fit on so many of the training rows of fold 0."""
+    rows = problem.split.train_of(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = place.now()
+        fitted(setting.estimator, problem, some_rows(problem, rows, n_rows / rows.size), problem.seed)
+        return place.now() - start
 
 
 def some_rows(problem: Problem, rows: Rows, fraction: float) -> Rows:

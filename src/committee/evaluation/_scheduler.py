@@ -11,18 +11,24 @@ The time of each fit is predicted from fits of the same estimator (`evaluation/t
 the best method is reserved. A method is evaluated on fewer folds or rows rather than not at all. Losses of methods with
 different folds are compared by their differences on common folds. Without a budget every method is evaluated on all
 folds with its full settings.
+
+Where tasks run side by side (`evaluation/_executor.py`), so do the methods in steps 1, 3, 4 and 5, each in a thread
+that changes the state of its own method only; in step 1 each gets as much more time.
 """
 
 from __future__ import annotations
 
-import warnings
+import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from committee.base.array_types import Floats
 from committee.base.journal import CheckpointError
+from committee.dask.shared_tasks import ClusterError
+from committee.evaluation._executor import Executor, Task
 from committee.evaluation._fold_evaluation import (
     LONGEST_NOTE,
     NOT_EVALUATED,
@@ -32,10 +38,10 @@ from committee.evaluation._fold_evaluation import (
     Trial,
     calibrated,
     evaluate_fold,
-    fitted,
     fold_losses,
     new_trial,
-    some_rows,
+    time_fit,
+    with_fold,
 )
 from committee.evaluation.methods import Variants
 from committee.evaluation.time_budget import Clock, Measured, OutOfTime, forecast
@@ -133,9 +139,11 @@ class Scheduler:
     """Evaluate methods in the order above; `candidates` has the state of each of them."""
 
     def __init__(
-        self, methods: Mapping[str, Variants], problem: Problem, clock: Clock, callback: Callback | None = None
-    ) -> None:
-        self.problem, self.clock, self.callback = problem, clock, callback
+        self, methods: Mapping[str, Variants], problem: Problem, clock: Clock, executor: Executor,
+        callback: Callback | None = None,
+    ) -> None:  # fmt: skip
+        self.problem, self.clock, self.executor, self.callback = problem, clock, executor, callback
+        self._reporting = threading.Lock()
         self.fits: dict[tuple[str, bool], list[Measured]] = {}
         unknown = np.full(problem.split.n_folds, np.nan)
         self.candidates = {
@@ -146,34 +154,41 @@ class Scheduler:
     def run(self) -> None:
         """Evaluate all methods and folds that fit into the budget."""
         if not self.clock.is_limited:
-            for name in self.candidates:
-                self._report(name, "starting")
-                self._all_folds(name)
+            self.executor.announce(task for name in self.candidates for task in self._missing_folds(name))
+            self.executor.for_each(self._whole, self.candidates)
         else:
             self._first_folds()
             self._second_tries()
-            for name in self.ranking()[:LEADERS]:
-                self._refine(name)
+            self.executor.for_each(self._refine, self.ranking()[:LEADERS])
             self._halve()
-            for name in self.ranking():
-                self._refine(name)
-                self._all_folds(name)
+            self.executor.for_each(self._refine_and_complete, self.ranking())
         for name in self.candidates:
             self._close(name)
 
     # --- the steps ----------------------------------------------------------------------------------------------------
 
+    def _whole(self, name: str) -> None:
+        self._report(name, "starting")
+        self._all_folds(name)
+        self.executor.withdraw(self._missing_folds(name))  # if it failed
+
     def _first_folds(self) -> None:
         end = self.clock.worked + FIRST_FOLD_TIME * self.clock.left
-        for i, name in enumerate(self.candidates):
+        n_parallel = min(self.executor.n_parallel, len(self.candidates))
+
+        def evaluate(name: str) -> None:
+            candidate = self.candidates[name]
             rest = max(end - self.clock.worked, 0.0)
-            allowed = min(MAX_OF_MEAN_TIME * rest / (len(self.candidates) - i), rest)
+            n_left = len(self.candidates) - (candidate.number - 1)
+            allowed = min(MAX_OF_MEAN_TIME * n_parallel * rest / n_left, rest)
             allowed = min(allowed, self.clock.left - self.reserve())
             if allowed <= 0.0:
                 self._fail(name, f"{NOT_EVALUATED}: no time was left")
-                continue
+                return
             self._report(name, "starting")
             self._evaluate_first(name, allowed)
+
+        self.executor.for_each(evaluate, self.candidates)
 
     def _second_tries(self) -> None:
         """If few methods could be evaluated, evaluate others on the fewest rows in the remaining time."""
@@ -231,6 +246,10 @@ class Scheduler:
         while self._refine_once(name):
             pass
 
+    def _refine_and_complete(self, name: str) -> None:
+        self._refine(name)
+        self._all_folds(name)
+
     def _refine_once(self, name: str) -> bool:
         """One step; its forecast is updated after each fold, since forecasts from few rows are inaccurate."""
         before = self.candidates[name]
@@ -274,8 +293,7 @@ class Scheduler:
         n_folds = self.problem.split.n_folds
         for k in range(1, n_folds):
             n_kept = max(2, int(np.ceil(len(self.candidates) / 2.0**k)))
-            for name in self.ranking()[:n_kept]:
-                self._extend(name, k)
+            self.executor.for_each(partial(self._extend, k=k), self.ranking()[:n_kept])
 
     def _all_folds(self, name: str) -> None:
         for k in self.candidates[name].trial.missing:
@@ -304,21 +322,20 @@ class Scheduler:
             trial = new_trial(name, setting, self.problem)
         try:
             with self.clock.limit(allowed):
-                trial = evaluate_fold(trial, k, self.problem, self.clock)
+                outcome = self.executor.run(self._fold(name, setting, k), allowed)
+                trial = with_fold(trial, k, outcome)
                 evaluation = calibrated(trial, self.problem)
                 losses = fold_losses(evaluation, self.problem)
         except OutOfTime:
             return False
-        except CheckpointError:  # no method can be evaluated
+        except (CheckpointError, ClusterError):  # no method can be evaluated
             raise
         except Exception as error:
             self._fail(name, f"{type(error).__name__}: {error}"[:LONGEST_NOTE])
             return False
-        fold = trial.folds[k]
-        assert fold is not None
         n_rows = max(2, round(setting.row_fraction * self._train_size(k)))
         self.fits.setdefault((name, setting.is_quick), []).append(
-            Measured(n_rows, fold.fit_seconds + fold.predict_seconds)
+            Measured(n_rows, outcome.fit_seconds + outcome.predict_seconds)
         )
         self.candidates[name] = candidate._replace(trial=trial, losses=losses, evaluation=evaluation)
         self._report(name, "evaluated")
@@ -333,24 +350,31 @@ class Scheduler:
         n_train = self._train_size(0)
         n, end = min(MIN_PROBED, n_train), self.clock.worked + allowed
         try:
-            with self.clock.limit(allowed), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self._fit(setting, n)  # loads or compiles what it needs
+            with self.clock.limit(allowed):
+                self._time(name, setting, n, allowed)  # loads or compiles what it needs
                 for part in PROBES:
                     n = max(n_train // part, MIN_PROBED)
                     if key in self.fits and self.forecast(name, setting, 0, n) > end - self.clock.worked:
                         return
-                    start = self.clock.now()
-                    self._fit(setting, n)
-                    self.fits.setdefault(key, []).append(Measured(n, self.clock.now() - start))
+                    seconds = self._time(name, setting, n, end - self.clock.worked)
+                    self.fits.setdefault(key, []).append(Measured(n, seconds))
         except OutOfTime:  # a lower bound
             self.fits.setdefault(key, []).append(Measured(n, STOPPED * allowed))
+        except ClusterError:
+            raise
         except Exception:  # a class may be missing among few rows
             return
 
-    def _fit(self, setting: Setting, n_rows: int) -> None:
-        rows = self.problem.split.train_of(0)
-        fitted(setting.estimator, self.problem, some_rows(self.problem, rows, n_rows / rows.size), self.problem.seed)
+    def _time(self, name: str, setting: Setting, n_rows: int, allowed: float) -> float:
+        task = Task(f"{name}, {n_rows} rows", time_fit, (setting, n_rows))
+        return self.executor.run(task, allowed)
+
+    def _missing_folds(self, name: str) -> list[Task]:
+        trial = self.candidates[name].trial
+        return [self._fold(name, trial.setting, k) for k in trial.missing]
+
+    def _fold(self, name: str, setting: Setting, k: int) -> Task:
+        return Task(f"{name}, fold {k + 1}", evaluate_fold, (setting, k))
 
     # --- forecasts ----------------------------------------------------------------------------------------------------
 
@@ -428,10 +452,11 @@ class Scheduler:
         trial = candidate.trial
         known = candidate.losses[np.isfinite(candidate.losses)]
         mean = float(known.mean()) if known.size else np.nan
-        self.callback(ComparisonStep(
-            name, candidate.number, len(self.candidates), len(trial.evaluated), self.problem.split.n_folds, state, mean,
-            self.clock.seconds, note or trial.setting.description,
-        ))  # fmt: skip
+        with self._reporting:  # one call at a time, also where methods are evaluated side by side
+            self.callback(ComparisonStep(
+                name, candidate.number, len(self.candidates), len(trial.evaluated), self.problem.split.n_folds, state,
+                mean, self.clock.seconds, note or trial.setting.description,
+            ))  # fmt: skip
 
 
 def estimates(losses: Mapping[str, Floats]) -> dict[str, float]:

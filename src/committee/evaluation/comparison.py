@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.stacklevel import level_of_caller
 from committee.base.stats import standard_error_of_folds
+from committee.evaluation._executor import ClusterExecutor, LocalExecutor
 from committee.evaluation._final_fits import FinalFits, LearningCurve
 from committee.evaluation._fold_evaluation import MethodResult, Problem, as_result
 from committee.evaluation._scheduler import Callback, ComparisonStep, Scheduler, estimates
@@ -175,6 +176,7 @@ def compare(
     n_jobs: int | None = None,
     callback: Callback | None = None,
     clock: Clock | None = None,
+    client: Any = None,
 ) -> tuple[Comparison, Any]:
     """Evaluate methods on one table by cross-validation, and fit the best one on all rows.
 
@@ -216,6 +218,9 @@ def compare(
         Called with a `ComparisonStep` whenever a method makes progress.
     clock : Clock, default=None
         A clock started earlier, whose budget is used; for programs that count the time before the call.
+    client : distributed.Client, default=None
+        A client of a Dask cluster, whose workers fit the methods; without a time budget the results are those of this
+        machine. See docs/cluster.md.
 
     Returns
     -------
@@ -229,7 +234,7 @@ def compare(
     ValueError
         If a method or metric is unknown, or the rows are too few for the folds.
     RuntimeError
-        If no method could be evaluated.
+        If no method could be evaluated, or the cluster of `client` failed.
 
     Examples
     --------
@@ -256,10 +261,12 @@ def compare(
     weight = read_weights(sample_weight, n_rows, "sample_weight")
     problem = Problem(X, labels, truth, classes, weight, folding, loss, losses, random_state, n_jobs)
     variants = _choose_methods(methods, chosen_task, problem)
-    schedule = Scheduler(variants, problem, clock, callback)
-    schedule.run()
-    results, winner = _results(schedule)
-    return _conclude(chosen_task, schedule, results, winner, _settings(problem, variants, cv, test_size, time_budget))
+    settings = _settings(problem, variants, cv, test_size, time_budget)
+    with LocalExecutor(problem, clock) if client is None else ClusterExecutor(client, problem, clock) as executor:
+        schedule = Scheduler(variants, problem, clock, executor, callback)
+        schedule.run()
+        results, winner = _results(schedule)
+        return _conclude(chosen_task, schedule, results, winner, settings)
 
 
 def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:

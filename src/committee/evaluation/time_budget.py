@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from committee.base.interrupts import thread_interrupted
 from committee.base.kernel_cache import COMPILING
 
 FLATTEST, STEEPEST = 0.4, 2.0
@@ -66,6 +67,14 @@ def stop_after(seconds: float) -> Generator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def stop_thread_after(seconds: float, is_unwanted: Callable[[], bool]) -> Generator[None]:
+    """`stop_after` for a thread of a worker, which gets no signals; also soon after the work has become unwanted."""
+    end = work_seconds() + seconds
+    with thread_interrupted(lambda: 0.0 if is_unwanted() else end - work_seconds(), OutOfTime, REPEAT):
+        yield
 
 
 class Clock:

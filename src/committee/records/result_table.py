@@ -27,6 +27,13 @@ class ResultTable(Mapping[str, NDArray[Any]]):
 
     def __init__(self, columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> None:
         self._columns = {name: np.array(values) for name, values in columns.items()}
+        self._make_read_only()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._make_read_only()  # which pickle forgets
+
+    def _make_read_only(self) -> None:
         for values in self._columns.values():
             values.setflags(write=False)
 
