@@ -204,15 +204,15 @@ def fit_trees(work: Workspace, sample: Sample, score: Floats) -> tuple[tuple[Gro
         sample.seed,
         lambda: _fit_trees(work, sample, score),
         pack=lambda new: (work.stack.last(n_outputs), new[1]),
-        unpack=lambda kept: (_restore_trees(work, sample, kept[0]), kept[1]),
+        unpack=lambda kept: (_restore_trees(work, kept[0]), kept[1]),
     )
 
 
-def _restore_trees(work: Workspace, sample: Sample, packed: Sequence[PackedTree]) -> tuple[GrownTree, ...]:
+def _restore_trees(work: Workspace, packed: Sequence[PackedTree]) -> tuple[GrownTree, ...]:
     """Append the trees of a checkpoint to the stack."""
     trees: list[GrownTree] = []
     for k, each in enumerate(packed):
-        trees.append(unpack_tree(each, work.grower, sample.rows, *work.stack.room()))
+        trees.append(unpack_tree(each, work.problem.matrix.n_features, *work.stack.room()))
         work.stack.keep(trees[-1].nodes.size, k)
     return tuple(trees)
 

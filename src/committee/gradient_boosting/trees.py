@@ -205,32 +205,25 @@ def quantile_values(grown: GrownTree, loss: Loss, y: Floats, score: Floats, weig
 
 
 PackedTree = tuple[NDArray[np.uint64], Floats, Floats]
-"""A tree in a checkpoint: the words of its nodes [nodes, words], their values and weights. Rows are sorted again."""
+"""A tree in a checkpoint: the words of its nodes [nodes, words], their values and weights."""
 
 
 def unpack_tree(
-    packed: PackedTree,
-    grower: TreeGrower,
-    rows: NDArray[np.uint32],
-    nodes: NDArray[np.void],
-    value: Floats,
-    weight: Floats,
+    packed: PackedTree, n_features: int, nodes: NDArray[np.void], value: Floats, weight: Floats
 ) -> GrownTree:
-    """Write a tree to `nodes`, `value` and `weight`, and sort the `rows` of its sample by its leaves."""
+    """Write a tree to `nodes`, `value` and `weight`. It has no rows: those of its sample are placed by their codes."""
     words, values, weights = packed
-    n, d = len(words), grower.matrix.n_features
+    n = len(words)
     if n > nodes.size or words.shape != (n, nodes.itemsize // 8) or not values.shape == weights.shape == (n,):
         raise CheckpointError(f"The checkpoint is damaged: it has a tree of {n} nodes, {nodes.size} are possible.")
     used = nodes[:n]
     used.view(np.uint64)[:] = words.reshape(-1)
     value[:n], weight[:n] = values, weights
     left, feature = used["left"], used["feature"]
-    is_inner = left != LEAF
-    is_sound = np.all(~is_inner | ((left > np.arange(n)) & (left < n - 1) & (feature >= 0) & (feature < d)))
-    leaf = grower.place(used)[rows] if is_sound else rows[:0]
-    if not is_sound or np.any(np.bincount(leaf, minlength=n)[~is_inner] != used["n"][~is_inner]):
-        raise CheckpointError("The checkpoint does not belong to this fit: a tree in it has other rows in its leaves.")
-    return GrownTree(used, rows[np.argsort(used["start"][leaf], kind="stable")], value[:n])
+    is_after = (left > np.arange(n)) & (left < n - 1)
+    if not np.all((left == LEAF) | (is_after & (feature >= 0) & (feature < n_features))):
+        raise CheckpointError("The checkpoint is damaged: a tree in it has no valid splits.")
+    return GrownTree(used, all_rows(0), value[:n])
 
 
 class TreeStack:
