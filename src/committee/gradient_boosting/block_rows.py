@@ -28,7 +28,6 @@ from committee.gradient_boosting.dart import Rescaled
 from committee.gradient_boosting.gradient_boosting import MAX_STEP, Plan, halve_leaf, halve_tree
 from committee.gradient_boosting.trees import (
     GrownTree,
-    PackedTree,
     RowTotals,
     Scales,
     TreeRules,
@@ -38,7 +37,6 @@ from committee.gradient_boosting.trees import (
     has_many_categories,
     noise_weights,
     place_rows,
-    unpack_nodes,
 )
 from committee.kernels.boosting import leaves
 from committee.kernels.boosting.derivatives import quantise
@@ -315,15 +313,8 @@ class BlockRows:
             self.seed,
             self._fit_trees,
             pack=lambda new: (self.stack.last(n_outputs), new[1]),
-            unpack=lambda kept: (tuple(self._restore(each, k) for k, each in enumerate(kept[0])), kept[1]),
+            unpack=lambda kept: (tuple(self.stack.restore(each, k) for k, each in enumerate(kept[0])), kept[1]),
         )
-
-    def _restore(self, packed: PackedTree, k: int) -> GrownTree:
-        """Append a tree of a checkpoint to the stack."""
-        nodes, value, sums = self.stack.room()
-        used = unpack_nodes(packed, self.problem.matrix.n_features, nodes, value)
-        self.stack.keep_again(packed, k)
-        return GrownTree(used, np.empty(0, np.uint32), value[: used.size], sums[: used.size])
 
     def _fit_trees(self) -> tuple[tuple[GrownTree, ...], int]:
         trees: list[GrownTree] = []

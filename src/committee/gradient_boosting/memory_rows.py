@@ -18,15 +18,12 @@ from committee.gradient_boosting.dart import Dropout, Rescaled
 from committee.gradient_boosting.gradient_boosting import MAX_STEP, ROUNDING, Plan, Problem, halve_leaf, halve_tree
 from committee.gradient_boosting.trees import (
     GrownTree,
-    PackedTree,
     TreeGrower,
     TreeStack,
     all_rows,
     draw_sorted,
     newton_values,
     quantile_values,
-    sort_by_leaf,
-    unpack_nodes,
 )
 from committee.kernels.boosting import leaves
 from committee.losses.derivatives import Derivatives, UserValues, total_loss
@@ -110,16 +107,8 @@ class MemoryRows:
             self.sample.seed,
             self._fit_trees,
             pack=lambda new: (self.stack.last(n_outputs), new[1]),
-            unpack=lambda kept: (tuple(self._restore(each, k) for k, each in enumerate(kept[0])), kept[1]),
+            unpack=lambda kept: (tuple(self.stack.restore(each, k) for k, each in enumerate(kept[0])), kept[1]),
         )
-
-    def _restore(self, packed: PackedTree, k: int) -> GrownTree:
-        """Append a tree of a checkpoint to the stack."""
-        nodes, value, sums = self.stack.room()
-        used = unpack_nodes(packed, self.problem.matrix.n_features, nodes, value)
-        rows = sort_by_leaf(used, self.grower.place(used)[self.sample.rows], self.sample.rows)
-        self.stack.keep_again(packed, k)
-        return GrownTree(used, rows, value[: used.size], sums[: used.size])
 
     def _fit_trees(self) -> tuple[tuple[GrownTree, ...], int]:
         trees: list[GrownTree] = []

@@ -263,36 +263,6 @@ PackedTree = tuple[NDArray[np.uint64], Floats, Floats]
 """A tree in a checkpoint: the words of its nodes [nodes, words], their values and weights."""
 
 
-def unpack_nodes(packed: PackedTree, n_features: int, nodes: NDArray[np.void], value: Floats) -> NDArray[np.void]:
-    """Write a tree to `nodes` and `value`; return its nodes. Raise CheckpointError if it is no tree."""
-    words, values, weights = packed
-    n = len(words)
-    if n > nodes.size or words.shape != (n, nodes.itemsize // 8) or not values.shape == weights.shape == (n,):
-        raise CheckpointError(f"The checkpoint is damaged: it has a tree of {n} nodes, {nodes.size} are possible.")
-    used = nodes[:n]
-    used.view(np.uint64)[:] = words.reshape(-1)
-    value[:n] = values
-    left, feature = used["left"], used["feature"]
-    is_inner = left != LEAF
-    inside = (left > np.arange(n)) & (left < n - 1) & (feature >= 0) & (feature < n_features)
-    if not np.all(~is_inner | inside):
-        raise other_fit()
-    return used
-
-
-def sort_by_leaf(used: NDArray[np.void], leaf: NDArray[np.int64], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The rows of a tree's sample, with those of each leaf together, given the leaf of each."""
-    is_leaf = used["left"] == LEAF
-    if np.any(np.bincount(leaf, minlength=used.size)[is_leaf] != used["n"][is_leaf]):
-        raise other_fit()
-    return rows[np.argsort(used["start"][leaf], kind="stable")]
-
-
-def other_fit() -> CheckpointError:
-    """The error for a tree that does not divide the rows as it did in its fit."""
-    return CheckpointError("The checkpoint does not belong to this fit: a tree in it has other rows in its leaves.")
-
-
 class TreeStack:
     """A list of trees. Node records are converted to arrays in chunks."""
 
@@ -334,11 +304,23 @@ class TreeStack:
         self.sizes.append(n_nodes)
         self.outputs.append(output)
 
-    def keep_again(self, packed: PackedTree, output: int) -> None:
-        """Append a tree of a checkpoint that was written to `room`."""
-        self.weight[len(self.sizes), : len(packed[2])] = packed[2]
-        self.sizes.append(len(packed[0]))
+    def restore(self, packed: PackedTree, output: int) -> GrownTree:
+        """Append a tree of a checkpoint. It has no rows: those of its sample are placed by their codes."""
+        words, values, weights = packed
+        nodes, value, sums = self.room()
+        n = len(words)
+        if n > nodes.size or words.shape != (n, nodes.itemsize // 8) or not values.shape == weights.shape == (n,):
+            raise CheckpointError(f"The checkpoint is damaged: it has a tree of {n} nodes, {nodes.size} are possible.")
+        used = nodes[:n]
+        used.view(np.uint64)[:] = words.reshape(-1)
+        value[:n], self.weight[len(self.sizes), :n] = values, weights
+        left, feature = used["left"], used["feature"]
+        is_after = (left > np.arange(n)) & (left < n - 1)
+        if not np.all((left == LEAF) | (is_after & (feature >= 0) & (feature < self.matrix.n_features))):
+            raise CheckpointError("The checkpoint is damaged: a tree in it has no valid splits.")
+        self.sizes.append(n)
         self.outputs.append(output)
+        return GrownTree(used, all_rows(0), value[:n], sums[:n])
 
     def last(self, n: int) -> list[PackedTree]:
         """Copies of the last n trees, those of one round."""
