@@ -141,22 +141,28 @@ class Stream:
         journal = self._journal
         if journal is None:
             return make()
-        place = (self._number, key, self._n_uses[key])
-        self._n_uses[key] += 1
+        place = self._next_place(key)
         if place in journal.known:
             return unpack(journal.known.pop(place))
-        with suspended():
+        with journal_in_use(None):
             result = make()
         journal.record(place, pack(result))
         return result
+
+    def _next_place(self, key: int) -> Place:
+        self._n_uses[key] += 1
+        return self._number, key, self._n_uses[key]
 
     def confirm(self, key: int, facts: Callable[[], Mapping[str, str]], what: str) -> None:
         """Keep facts about the fit; raise CheckpointError if those kept differ."""
         journal = self._journal
         if journal is None:
             return
-        now = dict(facts())
-        before: Any = self.keep(key, lambda: now)
+        now, place = dict(facts()), self._next_place(key)
+        if place not in journal.known:
+            journal.record(place, now)
+            return
+        before: Any = journal.known.pop(place)
         if before != now:
             journal.mismatch = CheckpointError(_difference(journal.name, what, before, now))
             raise journal.mismatch

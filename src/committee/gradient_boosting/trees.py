@@ -279,6 +279,7 @@ class TreeStack:
 
     def _open_chunk(self) -> None:
         self.nodes = new_nodes(self.capacity * self.max_nodes).reshape(self.capacity, self.max_nodes)
+        self.words = self.nodes.view(np.uint64).reshape(self.capacity, self.max_nodes, -1)
         self.value = np.zeros((self.capacity, self.max_nodes))
         self.weight = np.zeros((self.capacity, self.max_nodes))
         self.is_open = True
@@ -324,12 +325,9 @@ class TreeStack:
 
     def last(self, n: int) -> list[PackedTree]:
         """Copies of the last n trees, those of one round."""
-        places = range(len(self.sizes) - n, len(self.sizes))
-        used = [(self.nodes[t, : self.sizes[t]], self.value[t], self.weight[t]) for t in places]
-        return [
-            (nodes.view(np.uint64).reshape(m := nodes.size, -1).copy(), value[:m].copy(), weight[:m].copy())
-            for nodes, value, weight in used
-        ]
+        end = len(self.sizes)
+        places = [(t, self.sizes[t]) for t in range(end - n, end)]
+        return [(self.words[t, :m].copy(), self.value[t, :m].copy(), self.weight[t, :m].copy()) for t, m in places]
 
     def rescale(self, first: int, last: int, factor: float) -> None:
         """Multiply the values of trees first:last."""
