@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 
 import pytest
 from distributed import Client, LocalCluster
@@ -16,7 +17,7 @@ TIMEOUT = 60
 def cluster() -> Generator[LocalCluster]:
     """Two workers of one thread. A worker that a test kills is started again by its nanny."""
     with LocalCluster(
-        n_workers=N_WORKERS, processes=True, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=N_WORKERS, processes=True, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
     ) as started:
         yield started
 
@@ -27,3 +28,11 @@ def client(cluster: LocalCluster) -> Generator[Client]:
     with Client(cluster) as connected:
         connected.wait_for_workers(N_WORKERS, timeout=TIMEOUT)
         yield connected
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = TIMEOUT) -> None:
+    """Wait for a condition; fail the test if it does not become true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "The condition did not become true."
+        time.sleep(0.1)
