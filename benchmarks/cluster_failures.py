@@ -100,7 +100,11 @@ def run_fits(library: str, n_workers: int, n_fits: int, seed: int) -> None:
             duration = time.monotonic() - begun
         _print({"duration": duration, "digest": digest_of(library, model)})
         for _ in range(n_fits):
-            client.wait_for_workers(n_workers, timeout=TIMEOUT)
+            try:
+                client.wait_for_workers(n_workers, timeout=TIMEOUT)
+            except TimeoutError:
+                _print({"cluster": "a worker was not started again"})
+                return
             moment = float(draw.uniform())
             pid = sorted(client.run(os.getpid).values())[int(draw.integers(n_workers))]
             _print({"begins": True})
@@ -152,6 +156,9 @@ def observe(library: str, n_workers: int, n_fits: int, seed: int) -> Iterator[di
                 yield Outcome("hang", limit, np.nan)._asdict()
                 return
             line = process.stdout.readline()
+            if '"cluster"' in line.decode():
+                click.echo(f"{library}: {line.decode().strip()}")  # of Dask: another cluster goes on
+                return
             if not line:
                 yield Outcome("error", time.monotonic() - begun, np.nan, error="the client's process ended")._asdict()
                 return

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from committee.gradient_boosting.base import BaseGradientBoosting
 
-N_ROWS = 200_000
-UNEQUAL = (0, 90_000, 7, 0, 69_993, 40_000)
+N_ROWS = 150_000
+UNEQUAL = (0, 60_000, 7, 0, 49_993, 40_000)
 """Partitions of N_ROWS rows."""
 
 

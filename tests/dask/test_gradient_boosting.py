@@ -93,7 +93,7 @@ def test_data_frames_with_categories(client: Client) -> None:
         part = frame.iloc[first : first + 50_000].copy()
         part["many"] = pd.Categorical(part["many"].astype(str))
         parts.append(part)
-    table = dd.from_map(lambda i: parts[i], range(4), meta=parts[0].iloc[:0])
+    table = dd.from_map(lambda i: parts[i], range(3), meta=parts[0].iloc[:0])
     features = ["a", "b", "c", "few", "many"]
     whole = pd.concat(parts)  # text: the categories of pandas are not of all partitions
     whole["many"] = pd.Categorical(whole["many"])
@@ -185,9 +185,9 @@ def test_partitions_that_do_not_match(client: Client) -> None:
         clone(CLASSIFIER).fit(X, chunked(TABLE.label, 70_000))
     with pytest.raises(ValueError, match="same partitions"):
         clone(CLASSIFIER).fit(X, y, chunked(TABLE.weight, 70_000))
-    with pytest.raises(ValueError, match=r"35000 rows of X.*34999"):
+    with pytest.raises(ValueError, match="rows of X, [0-9]* rows of y"):
         clone(CLASSIFIER).fit(X, y.map_blocks(lambda part: part[1:], dtype=y.dtype))
-    with pytest.raises(ValueError, match=r"35000 rows of X.*34998"):
+    with pytest.raises(ValueError, match="rows of y, [0-9]* rows of sample_weight"):
         clone(CLASSIFIER).fit(X, y, weight.map_blocks(lambda part: part[2:], dtype=float))
     with pytest.raises(TypeError, match="collection of Dask"):
         clone(CLASSIFIER).fit(X, TABLE.label)

@@ -145,8 +145,8 @@ class ClusterBlocks:
         """`data` are futures of what `make`, a picklable function, makes the state of each block from."""
         self.client, self.data, self.make, self.n_ahead = client, list(data), make, AHEAD
         self.workers = Workers(client)
-        self.hosts: dict[str, Any] = {}
-        self.joining: dict[str, Any] = {}  # the futures of hosts
+        self.futures: dict[str, Any] = {}  # of the hosts
+        self.hosts: dict[str, Any] = {}  # those that have been made
         self.place: dict[int, str] = {}  # the worker of every block
         self.log, self.number = Log(), 0
         self.name = f"committee-{uuid4().hex}"
@@ -218,27 +218,35 @@ class ClusterBlocks:
     def _lose(self, worker: str, error: Exception | None = None) -> None:
         """Forget a worker; its blocks have no place."""
         self._error = error or self._error
-        self.joining.pop(worker, None)
         if self.hosts.pop(worker, None) is not None:
             self.n_lost += 1
+        self._release(worker)
         self.place = {b: each for b, each in self.place.items() if each != worker}
 
     def _update_hosts(self) -> None:
         """Forget workers that have left, and make hosts on those that have joined, without waiting for them."""
         alive = self.workers.alive()
-        for worker in (self.hosts.keys() | self.joining.keys()) - alive.keys():
+        for worker in self.futures.keys() - alive.keys():
             self._lose(worker)
-        for worker in sorted(alive.keys() - self.hosts.keys() - self.joining.keys()):
+        for worker in sorted(alive.keys() - self.futures.keys()):
             if alive[worker] == "running":  # a worker that runs out of memory takes no tasks
-                self.joining[worker] = self._submit(BlockHost, worker=worker, actor=True)
-        for worker, future in list(self.joining.items()):
-            if future.status == "pending":
-                continue
-            del self.joining[worker]
-            try:
-                self.hosts[worker] = future.result(timeout=1.0)
-            except Exception as error:  # of the cluster
-                self._lose(worker, error)
+                self.futures[worker] = self._submit(BlockHost, worker=worker, actor=True)
+        for worker in self._joining():
+            if self.futures[worker].status != "pending":
+                try:
+                    self.hosts[worker] = self.futures[worker].result(timeout=1.0)
+                except Exception as error:  # of the cluster
+                    self._lose(worker, error)
+
+    def _joining(self) -> list[str]:
+        """The workers whose host is not made yet."""
+        return [worker for worker in self.futures if worker not in self.hosts]
+
+    def _release(self, worker: str) -> None:
+        """Release a host, and with it the states of its blocks, even if there are references to it."""
+        future = self.futures.pop(worker, None)
+        if future is not None:
+            future.cancel()
 
     def _live_workers(self) -> list[str]:
         """The workers with a host; waits for one if there is none."""
@@ -246,7 +254,7 @@ class ClusterBlocks:
         while True:
             self._update_hosts()
             waited = time.monotonic() - begun
-            if self.hosts and (not self.joining or waited > GRACE):
+            if self.hosts and (waited > GRACE or not self._joining()):
                 return sorted(self.hosts)
             if waited > RECOVERY:
                 raise RuntimeError(
@@ -327,10 +335,11 @@ class ClusterBlocks:
                 self._call(worker, "drop", surplus)
 
     def close(self) -> None:
-        """Release the hosts and with them the states of the blocks."""
+        """Release the hosts."""
         self.hosts.clear()
-        self.joining.clear()
         self.place.clear()
+        for worker in list(self.futures):
+            self._release(worker)
 
 
 def _load_block(host: str, b: int, make: Callable[[Any], Any], data: Any, log: Sequence[Request]) -> Failure | None:
