@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 
 import dask
 import pytest
@@ -31,3 +32,11 @@ def client(cluster: LocalCluster) -> Generator[Client]:
     with Client(cluster) as connected:
         connected.wait_for_workers(N_WORKERS, timeout=TIMEOUT)
         yield connected
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = TIMEOUT) -> None:
+    """Wait for a condition; fail the test if it does not become true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "The condition did not become true."
+        time.sleep(0.1)

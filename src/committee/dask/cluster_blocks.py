@@ -5,8 +5,8 @@ hosts and adds up what they return. It keeps a log of the requests of the curren
 left behind. A block is moved by loading it on another worker and repeating the log there:
 
     a worker is lost           its blocks are moved to the others, which are asked for their part of the sum only
-    a worker does not answer   as if it was lost; should it answer later, nobody listens
-    a worker joins             at the next round it is given its share of the blocks
+    a worker is silent         as if it was lost; should it answer later, nobody listens
+    a worker joins             it is given its share of the blocks
 
 Sums of blocks are integers, or added in the order of the blocks, so nothing of this changes a bit of the model.
 """
@@ -14,6 +14,7 @@ Sums of blocks are integers, or added in the order of the blocks, so nothing of 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -22,13 +23,22 @@ from committee.base.array_types import Floats
 from committee.blocks.steps import Answer, PartialAnswer, Step, join_answers, take_steps
 
 PATIENCE = 20.0
-"""Seconds without an answer, or times the duration of earlier requests, after which a worker counts as lost."""
+"""Seconds without a heartbeat after which a worker counts as lost."""
+
+LATE = 60.0
+"""Seconds without an answer after which a worker counts as lost all the same, if no request took half as long."""
+
+GRACE = 2.0
+"""Seconds to wait for workers that join while there are others to give blocks to."""
 
 AHEAD = 12
 """Nodes of a tree whose children are asked for at once."""
 
 RECOVERY = 60.0
 """Seconds to wait for a worker if there is none."""
+
+MAX_LOADS = 5
+"""How often a block is loaded for one request, before the fit gives up."""
 
 
 class Failure(NamedTuple):
@@ -63,7 +73,7 @@ class BlockHost:
         return None
 
     def drop(self, blocks: Sequence[int]) -> None:
-        """Forget blocks that other workers have now."""
+        """Forget blocks that other workers are given."""
         for b in blocks:
             self.states.pop(b, None)
 
@@ -109,17 +119,40 @@ def _is_kept(step: Step) -> bool:
     return bool(getattr(step, "is_kept", False))
 
 
+class Workers:
+    """The workers that the scheduler has heard from: a stopped process stays connected."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._heard: dict[str, tuple[float, float]] = {}  # the last heartbeat, and when it was first seen here
+
+    def alive(self) -> dict[str, str]:
+        """The status of every worker that is not silent."""
+        now = time.monotonic()
+        listed = self.client.scheduler_info(n_workers=-1)["workers"]
+        before, self._heard = self._heard, {}
+        for worker, info in listed.items():
+            beat = info["last_seen"]
+            known = before.get(worker)
+            self._heard[worker] = known if known is not None and known[0] == beat else (beat, now)
+        return {worker: listed[worker]["status"] for worker, (_, at) in self._heard.items() if now - at < PATIENCE}
+
+
 class ClusterBlocks:
     """`Blocks` on the workers of a cluster."""
 
     def __init__(self, client: Any, data: Sequence[Any], make: Callable[[Any], Any]) -> None:
         """`data` are futures of what `make`, a picklable function, makes the state of each block from."""
         self.client, self.data, self.make, self.n_ahead = client, list(data), make, AHEAD
-        self.hosts: dict[str, Any] = {}
+        self.workers = Workers(client)
+        self.futures: dict[str, Any] = {}  # of the hosts
+        self.hosts: dict[str, Any] = {}  # those that have been made
         self.place: dict[int, str] = {}  # the worker of every block
         self.log, self.number = Log(), 0
         self.name = f"committee-{uuid4().hex}"
         self.n_messages = self.n_lost = 0
+        self._loads: Counter[int] = Counter()  # of the blocks, for the present request
+        self._error: Exception | None = None  # of the worker that was lost last
         self._slowest = 0.0
         self._checked = time.monotonic()
 
@@ -128,6 +161,7 @@ class ClusterBlocks:
     def ask(self, *steps: Step) -> Answer:
         self.number += 1
         request = Request(self.number, steps)
+        self._loads.clear()
         self._spread()
         self.log.add(request)
         parts: dict[int, Floats] = {}
@@ -144,30 +178,36 @@ class ClusterBlocks:
         """Ask the hosts of the missing blocks; those of workers that do not answer are left for the next call."""
         self._place([b for b in missing if b not in self.place], request)
         shares = {worker: [b for b in missing if self.place.get(b) == worker] for worker in self.hosts}
-        asked = [
-            (worker, blocks, self.hosts[worker].take(request, blocks)) for worker, blocks in shares.items() if blocks
-        ]
+        asked = [(each, blocks, self._call(each, "take", request, blocks)) for each, blocks in shares.items() if blocks]
         answers: list[tuple[list[int], PartialAnswer]] = []
         for worker, blocks, future in asked:
-            answer = self._result(worker, future)
+            answer = None if future is None else self._result(worker, future)
             if answer is not None:
                 answers.append((blocks, answer))
         return answers
 
+    def _call(self, worker: str, method: str, *arguments: Any) -> Any:
+        """The future answer of a host; None if its worker is known to be lost."""
+        self.n_messages += 1
+        try:
+            return getattr(self.hosts[worker], method)(*arguments)
+        except RuntimeError as error:
+            self._lose(worker, error)
+            return None
+
     def _result(self, worker: str, future: Any) -> Any:
         """The result of an actor's call; None if its worker is lost. Errors of the steps are raised."""
-        self.n_messages += 1
-        deadline = time.monotonic() + max(PATIENCE, PATIENCE * self._slowest)
+        deadline = time.monotonic() + max(LATE, 2.0 * self._slowest)
         while True:
             try:
                 result = future.result(timeout=1.0)
                 break
-            except TimeoutError:
-                if time.monotonic() > deadline or worker not in self._workers():
-                    self._lose(worker)
+            except TimeoutError as error:
+                if time.monotonic() > deadline or worker not in self.workers.alive():
+                    self._lose(worker, error)
                     return None
-            except Exception:  # of the cluster: those of steps are returned
-                self._lose(worker)
+            except Exception as error:  # of the cluster: those of steps are returned
+                self._lose(worker, error)
                 return None
         if isinstance(result, Failure):
             raise result.error
@@ -175,49 +215,60 @@ class ClusterBlocks:
 
     # --- workers ------------------------------------------------------------------------------------------------------
 
-    def _workers(self) -> list[str]:
-        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
-
-    def _lose(self, worker: str) -> None:
+    def _lose(self, worker: str, error: Exception | None = None) -> None:
         """Forget a worker; its blocks have no place."""
+        self._error = error or self._error
         if self.hosts.pop(worker, None) is not None:
             self.n_lost += 1
+        self._release(worker)
         self.place = {b: each for b, each in self.place.items() if each != worker}
+
+    def _update_hosts(self) -> None:
+        """Forget workers that have left, and make hosts on those that have joined, without waiting for them."""
+        alive = self.workers.alive()
+        for worker in self.futures.keys() - alive.keys():
+            self._lose(worker)
+        for worker in sorted(alive.keys() - self.futures.keys()):
+            if alive[worker] == "running":  # a worker that runs out of memory takes no tasks
+                self.futures[worker] = self._submit(BlockHost, worker=worker, actor=True)
+        for worker in self._joining():
+            if self.futures[worker].status != "pending":
+                try:
+                    self.hosts[worker] = self.futures[worker].result(timeout=1.0)
+                except Exception as error:  # of the cluster
+                    self._lose(worker, error)
+
+    def _joining(self) -> list[str]:
+        """The workers whose host is not made yet."""
+        return [worker for worker in self.futures if worker not in self.hosts]
+
+    def _release(self, worker: str) -> None:
+        """Release a host, and with it the states of its blocks, even if there are references to it."""
+        future = self.futures.pop(worker, None)
+        if future is not None:
+            future.cancel()
 
     def _live_workers(self) -> list[str]:
         """The workers with a host; waits for one if there is none."""
-        deadline = time.monotonic() + RECOVERY
+        begun = time.monotonic()
         while True:
-            workers = self._workers()
-            for worker in set(self.hosts) - set(workers):
-                self._lose(worker)
-            for worker in set(workers) - set(self.hosts):
-                self._add_host(worker)
-            if self.hosts:
+            self._update_hosts()
+            waited = time.monotonic() - begun
+            if self.hosts and (waited > GRACE or not self._joining()):
                 return sorted(self.hosts)
-            if time.monotonic() > deadline:
+            if waited > RECOVERY:
                 raise RuntimeError(
-                    f"All workers of the cluster were lost, and none has joined for {RECOVERY:.0f} seconds: start "
-                    "workers and fit again."
-                )
-            time.sleep(0.2)
+                    f"All workers of the cluster were lost or had no memory left, and none has joined for "
+                    f"{RECOVERY:.0f} seconds: start workers, or larger ones, and fit again."
+                ) from self._error
+            time.sleep(0.05)
 
-    def _add_host(self, worker: str) -> None:
-        """Make the host of a worker, unless it leaves meanwhile."""
-        name = f"{self.name}-{uuid4().hex}"
-        future = self.client.submit(
-            BlockHost, actor=True, workers=[worker], allow_other_workers=False, pure=False, key=name
-        )
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline and worker in self._workers():
-            try:
-                self.hosts[worker] = future.result(timeout=1.0)
-                return
-            except TimeoutError:
-                continue
-            except Exception:  # of the cluster
-                break
-        future.cancel()
+    def _submit(self, function: Any, *arguments: Any, worker: str, actor: bool = False) -> Any:
+        """A task, or an actor, on one worker."""
+        return self.client.submit(
+            function, *arguments, workers=[worker], allow_other_workers=False, pure=False, actor=actor,
+            key=f"{self.name}-{uuid4().hex}",
+        )  # fmt: skip
 
     def _place(self, blocks: Sequence[int], request: Request) -> None:
         """Load blocks without a place on the workers that have the fewest, with the state before the request."""
@@ -230,12 +281,10 @@ class ClusterBlocks:
         n_blocks = {worker: sum(each == worker for each in self.place.values()) for worker in workers}
         log, loads = self.log.before(request), []
         for b in blocks:
+            self._count_load(b)
             worker = min(workers, key=lambda each: (n_blocks[each], each))
             n_blocks[worker] += 1
-            task = self.client.submit(
-                _load_block, self.hosts[worker], b, self.make, self.data[b], log,
-                workers=[worker], allow_other_workers=False, pure=False, key=f"{self.name}-load-{uuid4().hex}",
-            )  # fmt: skip
+            task = self._submit(_load_block, self.hosts[worker].key, b, self.make, self.data[b], log, worker=worker)
             loads.append((b, worker, task))
         for b, worker, task in loads:
             failure = self._task_result(worker, task)
@@ -244,43 +293,61 @@ class ClusterBlocks:
             if worker in self.hosts:
                 self.place[b] = worker
 
+    def _count_load(self, b: int) -> None:
+        self._loads[b] += 1
+        if self._loads[b] > MAX_LOADS:
+            raise RuntimeError(
+                f"The workers of one block of rows were lost {MAX_LOADS} times in a row. Workers that need more memory "
+                "than they have are ended: start more workers, or larger ones, and fit again."
+            ) from self._error
+
     def _task_result(self, worker: str, task: Any) -> Any:
-        """The result of loading a block; a lost worker is forgotten."""
+        """The result of loading a block; a lost worker is forgotten, and so is one that has run out of memory."""
+        deadline = time.monotonic() + PATIENCE
         while worker in self.hosts:
             try:
                 return task.result(timeout=1.0)
-            except TimeoutError:
-                if worker not in self._workers():
-                    self._lose(worker)
+            except TimeoutError as error:
+                status = self.workers.alive().get(worker)
+                if status is None or (status != "running" and time.monotonic() > deadline):
+                    self._lose(worker, error)
             except Exception as error:
                 if task.status == "error" and not _is_of_cluster(error):
                     raise
-                self._lose(worker)
+                self._lose(worker, error)
         task.cancel()
         return None
 
     def _spread(self) -> None:
         """Give workers that have joined their share of the blocks; looked for once a second."""
-        if time.monotonic() < self._checked + 1.0:
+        if time.monotonic() < self._checked + 1.0 or not self.place:
             return
         self._checked = time.monotonic()
-        new = set(self._workers()) - set(self.hosts)
-        if not new or not self.place:
+        self._update_hosts()
+        if not self.hosts.keys() - set(self.place.values()):
             return
-        share = -(-len(self.data) // (len(self.hosts) + len(new)))
+        share = -(-len(self.data) // len(self.hosts))
         for worker in list(self.hosts):
-            for b in [b for b, each in self.place.items() if each == worker][share:]:
+            surplus = [b for b, each in self.place.items() if each == worker][share:]
+            for b in surplus:
                 del self.place[b]
+            if surplus:
+                self._call(worker, "drop", surplus)
 
     def close(self) -> None:
-        """Release the hosts and with them the states of the blocks."""
+        """Release the hosts."""
         self.hosts.clear()
         self.place.clear()
+        for worker in list(self.futures):
+            self._release(worker)
 
 
-def _load_block(host: Any, b: int, make: Callable[[Any], Any], data: Any, log: Sequence[Request]) -> Failure | None:
-    """A task on the worker of the host, to which Dask brings the data of the block."""
-    return host.load(b, make, data, log).result()
+def _load_block(host: str, b: int, make: Callable[[Any], Any], data: Any, log: Sequence[Request]) -> Failure | None:
+    """A task on the worker of the host, to which Dask brings the data of the block; a call would copy them."""
+    from distributed import get_worker
+
+    actors: Any = get_worker().state.actors
+    return actors[host].load(b, make, data, log)
 
 
 def _is_of_cluster(error: BaseException) -> bool:

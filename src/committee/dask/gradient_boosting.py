@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,13 @@ from committee.gradient_boosting.base import BaseGradientBoosting
 from committee.gradient_boosting.block_fit import BlockTarget
 from committee.gradient_boosting.block_rows import BlockProblem, BoostedBlock
 
+if TYPE_CHECKING:
+    _Base = BaseGradientBoosting
+else:
+    _Base = object  # fields of a common base would come after those of the estimators, and hide their `loss`
 
-class _OnCluster(BaseGradientBoosting):
+
+class _OnCluster(_Base):
     """Fits collections of Dask, and predicts them lazily; other tables as usual."""
 
     def fit(

@@ -197,9 +197,10 @@ def _delayed(function: Any) -> Any:
 
 
 def make_partition(X: Any, y: Any, weight: Any) -> Partition:
-    lengths = {len(each) for each in (X, y, weight) if each is not None}
-    if len(lengths) > 1:
-        raise ValueError(f"A partition has {len(X)} rows of X and {len(y)} of y: give both the same partitions.")
+    lengths = {name: len(each) for name, each in (("X", X), ("y", y), ("sample_weight", weight)) if each is not None}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{n} rows of {name}" for name, n in lengths.items())
+        raise ValueError(f"A partition has {found}: give them the same partitions.")
     return Partition(X, y, weight)
 
 
