@@ -20,15 +20,13 @@ from uuid import uuid4
 
 from committee.base.array_types import Floats
 from committee.blocks.steps import Answer, PartialAnswer, Step, join_answers, take_steps
+from committee.dask.results import RECOVERY
 
 PATIENCE = 20.0
 """Seconds without an answer, or times the duration of earlier requests, after which a worker counts as lost."""
 
 AHEAD = 12
 """Nodes of a tree whose children are asked for at once."""
-
-RECOVERY = 60.0
-"""Seconds to wait for a worker if there is none."""
 
 
 class Failure(NamedTuple):

@@ -7,7 +7,6 @@ is lost with a worker, the table included. The driver takes the members in the o
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -21,8 +20,8 @@ from sklearn import config_context, get_config
 
 from committee.base.array_types import Floats
 from committee.base.rng import member_seeds
-from committee.dask.cluster_blocks import RECOVERY
 from committee.dask.predictions import LazyPredictions
+from committee.dask.results import results_of
 from committee.dask.tables import DaskTable, Partition, table_attributes
 from committee.ensemble.grower import Grower
 from committee.ensemble.incremental import BaseIncrementalEnsemble, GivenRows, TrainingData
@@ -98,11 +97,11 @@ class ClusterGrower:
             for part, a, b in zip(table.partitions, table.ends[:-1].tolist(), table.ends[1:].tolist(), strict=True)
         ]
         sizes = [self.client.submit(cells_of, part, pure=False) for part in parts]
-        check_memory(self.client, table.n_rows, data.columns.n_features, sum(map(self._result, sizes)))
+        check_memory(self.client, table.n_rows, data.columns.n_features, sum(results_of(self.client, sizes)))
         rest = data._replace(target=data.target[:0], weight=data.weight[:0])
         self._grower = self.client.submit(make_grower, model, rest, get_config(), parts, key=f"{self._name}-table")
         shared = self.client.submit(shared_of, self._grower, pure=False)
-        self.samples, self.fingerprint = self._result(shared)
+        [(self.samples, self.fingerprint)] = results_of(self.client, [shared])
         table.release()  # what Dask needs again it makes again
         self.client.replicate([self._grower])
 
@@ -130,7 +129,7 @@ class ClusterGrower:
                     running.append(self._submit(call))
                 if not running:
                     return
-                results = self._result(running[0])
+                [results] = results_of(self.client, [running[0]])
                 running.popleft()
                 yield from results
         finally:
@@ -138,39 +137,6 @@ class ClusterGrower:
 
     def _submit(self, call: Callable[[Any], Any]) -> Any:
         return self.client.submit(call, self._grower, key=f"{self._name}-{uuid4().hex}", pure=False)
-
-    def _result(self, future: Any) -> Any:
-        """Wait for a task; raise its exception, or RuntimeError if there are no workers."""
-        from distributed import KilledWorker, wait
-
-        seen, timeout = time.monotonic(), 1.0
-        while True:
-            try:
-                wait([future], timeout=1.0)
-                if future.status == "finished":
-                    return future.result(timeout=timeout)
-                break
-            except TimeoutError:
-                timeout *= 2.0 if future.status == "finished" else 1.0  # for large results on slow connections
-                seen = self._last_seen(seen)
-        try:
-            return future.result()
-        except KilledWorker as error:
-            raise RuntimeError(
-                "Workers were lost again and again while they worked on the same trees, perhaps for lack of memory: "
-                "give them more, or fewer threads."
-            ) from error
-
-    def _last_seen(self, seen: float) -> float:
-        """When there were workers; raise RuntimeError if that is too long ago."""
-        if self.client.scheduler_info(n_workers=-1)["workers"]:
-            return time.monotonic()
-        if time.monotonic() > seen + RECOVERY:
-            raise RuntimeError(
-                f"All workers of the cluster were lost, and none has joined for {RECOVERY:.0f} seconds: start workers "
-                "and fit again."
-            )
-        return seen
 
 
 def check_memory(client: Any, n_rows: int, n_features: int, n_bytes: int) -> None:

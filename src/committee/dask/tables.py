@@ -20,6 +20,7 @@ from sklearn.base import is_classifier
 
 from committee.base.array_types import Floats
 from committee.blocks.steps import CHUNK
+from committee.dask.results import results_of
 from committee.gradient_boosting.block_fit import BlockTable
 from committee.records.binned import BinnedMatrix
 from committee.tabular.schema import BatchedColumns, Columns, encode
@@ -64,7 +65,7 @@ class DaskTable:
             )
         tasks = client.compute([_delayed(make_partition)(*each) for each in zip(*parts, strict=True)])
         self.partitions = [future for future in tasks]
-        sizes = client.gather(client.map(partition_size, self.partitions, pure=False))
+        sizes = self._gather(partition_size)
         self.partitions = [future for future, n in zip(self.partitions, sizes, strict=True) if n]
         self.ends = np.concatenate([[0], np.cumsum([n for n in sizes if n])]).astype(np.int64)
         if not self.partitions:
@@ -125,7 +126,7 @@ class DaskTable:
         self.partitions = []
 
     def _gather(self, function: Any, *arguments: Sequence[Any]) -> list[Any]:
-        return self.client.gather(self.client.map(function, self.partitions, *arguments, pure=False))
+        return results_of(self.client, self.client.map(function, self.partitions, *arguments, pure=False))
 
 
 BinWeights = Callable[[Floats, Floats, NDArray[Any] | None], Floats | None]
