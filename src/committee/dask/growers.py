@@ -136,7 +136,9 @@ class ClusterGrower:
             self.client.cancel(list(running))
 
     def _submit(self, call: Callable[[Any], Any]) -> Any:
-        return self.client.submit(call, self._grower, key=f"{self._name}-{uuid4().hex}", pure=False)
+        # One name for all: of a large group Dask gives a worker only what its threads can run at once
+        key = (f"{self._name}-members", uuid4().hex)
+        return self.client.submit(call, self._grower, key=key, pure=False, fifo_timeout=0)
 
 
 def check_memory(client: Any, n_rows: int, n_features: int, n_bytes: int) -> None:

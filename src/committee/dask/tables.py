@@ -8,6 +8,7 @@ model.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from sklearn.base import is_classifier
 from committee.base.array_types import Floats
 from committee.blocks.steps import CHUNK
 from committee.dask.results import results_of
+from committee.dask.workers import check_workers
 from committee.gradient_boosting.block_fit import BlockTable
 from committee.records.binned import BinnedMatrix
 from committee.tabular.schema import BatchedColumns, Columns, encode
@@ -160,11 +162,13 @@ def table_attributes(columns: Columns, classes: NDArray[Any] | None) -> dict[str
 
 
 def current_client(client: Any) -> Any:
-    """The client that was passed, or the current one."""
+    """The client that was passed, or the current one; raise an error if its workers cannot run the library."""
     if client is None:
         from distributed import get_client
 
         client = get_client()
+    with suppress(OSError):  # of a worker that is lost at this moment
+        check_workers(client)
     return client
 
 
