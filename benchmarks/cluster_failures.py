@@ -88,8 +88,8 @@ def run_fits(library: str, n_workers: int, n_fits: int, seed: int) -> None:
     draw = np.random.default_rng(seed)
     with (
         LocalCluster(
-            n_workers=n_workers, processes=True, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
-            silence_logs=50,
+            n_workers=n_workers, processes=True, threads_per_worker=1, host="127.0.0.1",
+            dashboard_address="127.0.0.1:0", silence_logs=50,
         ) as cluster,
         Client(cluster) as client,
     ):  # fmt: skip

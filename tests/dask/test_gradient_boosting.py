@@ -185,9 +185,9 @@ def test_partitions_that_do_not_match(client: Client) -> None:
         clone(CLASSIFIER).fit(X, chunked(TABLE.label, 70_000))
     with pytest.raises(ValueError, match="same partitions"):
         clone(CLASSIFIER).fit(X, y, chunked(TABLE.weight, 70_000))
-    with pytest.raises(ValueError, match="rows of X, [0-9]* rows of y"):
+    with pytest.raises(ValueError, match=r"rows of X, [0-9]* rows of y"):
         clone(CLASSIFIER).fit(X, y.map_blocks(lambda part: part[1:], dtype=y.dtype))
-    with pytest.raises(ValueError, match="rows of y, [0-9]* rows of sample_weight"):
+    with pytest.raises(ValueError, match=r"rows of y, [0-9]* rows of sample_weight"):
         clone(CLASSIFIER).fit(X, y, weight.map_blocks(lambda part: part[2:], dtype=float))
     with pytest.raises(TypeError, match="collection of Dask"):
         clone(CLASSIFIER).fit(X, TABLE.label)

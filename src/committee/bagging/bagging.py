@@ -18,14 +18,14 @@ fitted on it is an out-of-bag prediction, which estimates the error without held
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.journal import open_stream
-from committee.base.threads import run
+from committee.base.threads import n_threads, run
 from committee.members.member import Member
 from committee.sampling.row_samples import Indices, Sampler
 
@@ -102,12 +102,25 @@ def bagging(
         yield from run(fit_member, [(seed,) for seed in seeds[first : first + size]], threads)
 
 
-def replay(
-    members: Sequence[Member], sampling: Sampling, X: NDArray[np.floating], seeds: Sequence[int]
-) -> Iterator[BaggingRound]:
-    """The rounds of members of an earlier fit."""
-    for member, seed in zip(members, seeds, strict=True):
-        yield _round_of(member, sampling, sampling.draw(seed), X)
+class BaggingGrower(NamedTuple):
+    """Fits members in this process; those that are trees on few rows on fewer threads."""
+
+    learn: Learner
+    samples: Sampling
+    X: NDArray[np.floating]
+    fingerprint: tuple[Any, ...]
+    n_jobs: int | None
+    is_tree: bool
+
+    def grow(self, seeds: Sequence[int]) -> Iterator[BaggingRound]:
+        """One member for each seed."""
+        threads = n_threads(self.n_jobs, self.X.size * len(seeds) if self.is_tree else 2**62)
+        return bagging(self.learn, self.samples, self.X, seeds, threads)
+
+    def replay(self, members: Sequence[Member], seeds: Sequence[int]) -> Iterator[BaggingRound]:
+        """The rounds of members of an earlier fit."""
+        for member, seed in zip(members, seeds, strict=True):
+            yield _round_of(member, self.samples, self.samples.draw(seed), self.X)
 
 
 def _round_of(member: Member, sampling: Sampling, counts: Floats, X: NDArray[np.floating]) -> BaggingRound:

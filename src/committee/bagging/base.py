@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging._oob import Record, Rule, Tally, inverse_error, make_tally, members_missing, own_error
-from committee.bagging.bagging import BaggingRound, Sampling, bagging, replay
+from committee.bagging.bagging import BaggingGrower, BaggingRound, Sampling
 from committee.bagging.base_learners import SubspaceTree, make_learner
 from committee.bagging.prediction import all_predictions, pack_members, sum_of_predictions
 from committee.base.array_types import Floats
@@ -25,7 +25,7 @@ from committee.base.available_if import available_if
 from committee.base.parameters import at_least, between, count_fraction, fitted, one_of, param
 from committee.base.prediction_only_error import kept_from_fit
 from committee.base.stacklevel import level_of_caller
-from committee.base.threads import n_threads
+from committee.ensemble.grower import Grower
 from committee.ensemble.incremental import (
     BaseIncrementalMetaEnsemble,
     GivenRows,
@@ -281,12 +281,11 @@ class BaseBagging(BaseIncrementalMetaEnsemble):
             )
 
     def _fit_rounds(self, data: TrainingData, validation: ValidationSet | None) -> dict[str, Any]:
-        sampling = self._sampling(data)
+        grower = self._grower(data)
+        sampling: Sampling = grower.samples
         self._check_oob(sampling, validation is not None)
         evaluation = self._evaluation(data, validation)
-        is_soft = self._kind == "classifier" and self._rule() == "mean"
-        fingerprint = self._fingerprint(data, sampling, is_soft)
-        members = self._resume_or_start(fingerprint)
+        members = self._resume_or_start(grower.fingerprint)
         is_auto = self.n_estimators == "auto"
         n_wanted = MAX_MEMBERS if self.n_estimators == "auto" else int(self.n_estimators)
         check_n_estimators(n_wanted, len(members))
@@ -295,7 +294,7 @@ class BaseBagging(BaseIncrementalMetaEnsemble):
         run = Run()
         reason = self._extend(
             run,
-            self._rounds(data, sampling, is_soft, members, seeds),
+            chain(grower.replay(members, seeds[: len(members)]), grower.grow(seeds[len(members) :])),
             lambda round_: self._evaluate(round_, evaluation, len(run.members) + 1, n_wanted),
             Stopping(plateau) if is_auto else Stopping(),
             n_rounds=n_wanted,
@@ -309,21 +308,17 @@ class BaseBagging(BaseIncrementalMetaEnsemble):
             "stop_reason_": reason or "all members were fitted",
             "_sample": sampling,
             "_member_seeds": seeds[: len(run.members)],
-            "_data_fingerprint": fingerprint,
+            "_data_fingerprint": grower.fingerprint,
         }
 
-    def _rounds(
-        self, data: TrainingData, sampling: Sampling, is_soft: bool, members: list[Member], seeds: list[int]
-    ) -> Iterator[BaggingRound]:
-        """The rounds of the members of an earlier fit, then new ones."""
+    def _grower(self, data: TrainingData) -> Grower:
+        """What fits the members."""
+        sampling = self._sampling(data)
+        is_soft = self._kind == "classifier" and self._rule() == "mean"
+        fingerprint = self._fingerprint(data, sampling, is_soft)
         learn = make_learner(self._weak(), data, is_soft, self.n_jobs)
         is_tree = isinstance(self._weak(), BaseDecisionTree)
-        threads = n_threads(self.n_jobs, data.X.size * len(seeds) if is_tree else 2**62)
-        n_there = len(members)
-        return chain(
-            replay(members, sampling, data.X, seeds[:n_there]),
-            bagging(learn, sampling, data.X, seeds[n_there:], threads),
-        )
+        return BaggingGrower(learn, sampling, data.X, fingerprint, self.n_jobs, is_tree)
 
     def _fingerprint(self, data: TrainingData, sampling: Sampling, is_soft: bool) -> tuple[Any, ...]:
         """Fingerprint of a warm start: the rows, how samples are drawn, what members predict."""

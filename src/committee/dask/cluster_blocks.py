@@ -21,6 +21,7 @@ from uuid import uuid4
 
 from committee.base.array_types import Floats
 from committee.blocks.steps import Answer, PartialAnswer, Step, join_answers, take_steps
+from committee.dask.results import RECOVERY
 
 PATIENCE = 20.0
 """Seconds without a heartbeat after which a worker counts as lost."""
@@ -33,9 +34,6 @@ GRACE = 2.0
 
 AHEAD = 12
 """Nodes of a tree whose children are asked for at once."""
-
-RECOVERY = 60.0
-"""Seconds to wait for a worker if there is none."""
 
 MAX_LOADS = 5
 """How often a block is loaded for one request, before the fit gives up."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
 from committee.base.array_types import Floats
 from committee.blocks.steps import Blocks
 from committee.blocks.targets import Labels
 from committee.dask.cluster_blocks import ClusterBlocks
-from committee.dask.tables import DaskTable, computed, is_collection, lazy_predictions, read_table
+from committee.dask.predictions import LazyPredictions, LazyProbabilities
+from committee.dask.tables import DaskTable, computed, current_client, is_collection, read_table
 from committee.ensemble.incremental import GivenRows
 from committee.gradient_boosting import estimators
 from committee.gradient_boosting.base import BaseGradientBoosting
@@ -28,8 +28,8 @@ else:
     _Base = object  # fields of a common base would come after those of the estimators, and hide their `loss`
 
 
-class _OnCluster(_Base):
-    """Fits collections of Dask, and predicts them lazily; other tables as usual."""
+class _OnCluster(LazyPredictions, _Base):
+    """Fits collections of Dask; other tables as usual."""
 
     def fit(
         self,
@@ -72,10 +72,7 @@ class _OnCluster(_Base):
         self._check_parameters()
         if init_score is not None or codes is not None:
             raise ValueError("init_score and codes are not supported for collections of Dask.")
-        if client is None:
-            from distributed import get_client
-
-            client = get_client()
+        client = current_client(client)
         given = GivenRows(computed(X_val), computed(y_val), computed(sample_weight_val))
         rows = DaskTable(client, X, y, sample_weight)
         table = read_table(rows, self, self._weights_in_bins)
@@ -98,20 +95,8 @@ class _OnCluster(_Base):
     def _weights_in_bins(self, target: Floats, weight: Floats, classes: NDArray[Any] | None) -> Floats | None:
         return self._bin_weights(Labels(target.size, classes, target, weight))
 
-    def to_local(self) -> Any:
-        """The same model as an estimator that does not need Dask."""
-        local_class = next(base for base in type(self).__mro__ if base.__module__ == estimators.__name__)
-        local = object.__new__(local_class)
-        vars(local).update(vars(self))
-        return local
-
-    def predict(self, X: Any) -> Any:
-        """Predictions; of a collection of Dask a lazy array."""
-        if not is_collection(X):
-            return super().predict(X)  # type: ignore[misc]
-        if is_classifier(self):
-            return lazy_predictions(self.to_local(), "predict", X, self.classes_.dtype)  # type: ignore[attr-defined]
-        return lazy_predictions(self.to_local(), "predict", X, np.float64, len(self.baseline_))
+    def _n_predicted(self) -> int:
+        return len(self.baseline_)
 
 
 class BlockData(NamedTuple):
@@ -129,14 +114,8 @@ def make_block(problem: BlockProblem, data: BlockData) -> BoostedBlock:
     return BoostedBlock(problem, *data)
 
 
-class GradientBoostingClassifier(_OnCluster, estimators.GradientBoostingClassifier):
+class GradientBoostingClassifier(LazyProbabilities, _OnCluster, estimators.GradientBoostingClassifier):
     """`committee.GradientBoostingClassifier` on a Dask cluster: the same model, bit for bit."""
-
-    def predict_proba(self, X: Any) -> Any:
-        """Class probabilities; of a collection of Dask a lazy array."""
-        if not is_collection(X):
-            return super().predict_proba(X)
-        return lazy_predictions(self.to_local(), "predict_proba", X, np.float64, max(len(self.classes_), 2))
 
 
 class GradientBoostingRegressor(_OnCluster, estimators.GradientBoostingRegressor):

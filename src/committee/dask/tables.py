@@ -8,9 +8,11 @@ model.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -19,6 +21,8 @@ from sklearn.base import is_classifier
 
 from committee.base.array_types import Floats
 from committee.blocks.steps import CHUNK
+from committee.dask.results import results_of
+from committee.dask.workers import check_workers
 from committee.gradient_boosting.block_fit import BlockTable
 from committee.records.binned import BinnedMatrix
 from committee.tabular.schema import BatchedColumns, Columns, encode
@@ -63,7 +67,7 @@ class DaskTable:
             )
         tasks = client.compute([_delayed(make_partition)(*each) for each in zip(*parts, strict=True)])
         self.partitions = [future for future in tasks]
-        sizes = client.gather(client.map(partition_size, self.partitions, pure=False))
+        sizes = self._gather(partition_size)
         self.partitions = [future for future, n in zip(self.partitions, sizes, strict=True) if n]
         self.ends = np.concatenate([[0], np.cumsum([n for n in sizes if n])]).astype(np.int64)
         if not self.partitions:
@@ -119,8 +123,12 @@ class DaskTable:
             made.append((slice(start, stop), tiles))
         return made
 
+    def release(self) -> None:
+        """Give up the partitions; Dask makes them again if tasks that were made of them are lost."""
+        self.partitions = []
+
     def _gather(self, function: Any, *arguments: Sequence[Any]) -> list[Any]:
-        return self.client.gather(self.client.map(function, self.partitions, *arguments, pure=False))
+        return results_of(self.client, self.client.map(function, self.partitions, *arguments, pure=False))
 
 
 BinWeights = Callable[[Floats, Floats, NDArray[Any] | None], Floats | None]
@@ -140,12 +148,28 @@ def read_table(table: DaskTable, model: Any, bin_weights: BinWeights) -> BlockTa
         target = read_one_target(y, table.n_rows, type(model).__name__)
     columns = table.fit_columns(categorical, string_advice(model, categorical), given)
     matrix = table.fit_bins(columns, bin_weights(target, weight, classes), model.max_bins, None)
+    return BlockTable(columns, matrix, target, weight, classes, table_attributes(columns, classes))
+
+
+def table_attributes(columns: Columns, classes: NDArray[Any] | None) -> dict[str, Any]:
+    """The fitted attributes that describe a table and its target."""
     attributes: dict[str, Any] = {"columns_": columns, "n_features_in_": columns.n_features}
     if columns.names is not None:
         attributes["feature_names_in_"] = np.array(columns.names, dtype=object)
     if classes is not None:
         attributes |= {"classes_": classes, "n_classes_": len(classes)}
-    return BlockTable(columns, matrix, target, weight, classes, attributes)
+    return attributes
+
+
+def current_client(client: Any) -> Any:
+    """The client that was passed, or the current one; raise an error if its workers cannot run the library."""
+    if client is None:
+        from distributed import get_client
+
+        client = get_client()
+    with suppress(OSError):  # of a worker that is lost at this moment
+        check_workers(client)
+    return client
 
 
 def is_collection(X: Any) -> bool:
@@ -167,17 +191,21 @@ def computed(X: Any) -> Any:
 
 def lazy_predictions(model: Any, method: str, X: Any, dtype: Any, n_columns: int = 1) -> Any:
     """The predictions of a collection, as lazy as it is."""
+    from dask.delayed import delayed
+
     nothing = np.empty((0,) if n_columns == 1 else (0, n_columns), dtype)
-    function = partial(_predict, model, method, nothing)
+    # One task for the model, which so is sent to each worker once
+    whole = delayed(model, name=f"{type(model).__name__}-{uuid4().hex}", traverse=False)
+    function = partial(_predict, method=method, nothing=nothing)
     if hasattr(X, "map_partitions"):
-        return X.map_partitions(function, meta=nothing)
+        return X.map_partitions(function, model=whole, meta=nothing)
     rows = _whole_rows(X)
     if n_columns == 1:
-        return rows.map_blocks(function, drop_axis=1, dtype=dtype)
-    return rows.map_blocks(function, chunks=(rows.chunks[0], (n_columns,)), dtype=dtype)
+        return rows.map_blocks(function, model=whole, drop_axis=1, dtype=dtype, meta=nothing)
+    return rows.map_blocks(function, model=whole, chunks=(rows.chunks[0], (n_columns,)), dtype=dtype, meta=nothing)
 
 
-def _predict(model: Any, method: str, nothing: NDArray[Any], X: Any) -> NDArray[Any]:
+def _predict(X: Any, model: Any, method: str, nothing: NDArray[Any]) -> NDArray[Any]:
     return getattr(model, method)(X) if len(X) else nothing
 
 

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from committee.ensemble.grower import Grower
 from committee.ensemble.oob import OutOfBag
-from committee.forests._sampling import Sampler
-from committee.forests.random_forest import ForestData, random_forest
 from committee.records.history import History
 
 TRIAL_TREES = 60
@@ -38,16 +37,15 @@ class Tuned(NamedTuple):
 
 
 def tune_by_out_of_bag(
-    data: ForestData, sampler: Sampler, new_tally: Callable[[], OutOfBag], seeds: Sequence[int], n_jobs: int | None
+    grower: Grower, seeds: Sequence[int], new_tally: Callable[[], OutOfBag], n: int, d: int
 ) -> Tuned:
-    """Choose the trial of smallest out-of-bag error; of equal ones the first."""
-    d, n = data.matrix.n_features, data.matrix.n_rows
+    """Choose the trial of smallest out-of-bag error on [n, d] rows; of equal ones the first."""
     trials: list[Trial] = []
 
     def evaluate(max_features: int, min_samples_leaf: int) -> None:
-        params = {**data.params, "max_features": max_features, "min_samples_leaf": min_samples_leaf}
+        params = {"max_features": max_features, "min_samples_leaf": min_samples_leaf}
         tally = new_tally()
-        for tree in random_forest(data._replace(params=params), sampler, seeds, True, n_jobs):
+        for tree in grower.grow(seeds, has_oob=True, params=params):
             tally.add(tree.out_of_bag, tree.predictions)
         trials.append(Trial(max_features, min_samples_leaf, tally.error))
 

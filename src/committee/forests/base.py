@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -28,6 +29,7 @@ from committee.base.parameters import (
 from committee.base.prediction_only_error import kept_from_fit
 from committee.base.rng import member_seeds
 from committee.base.stacklevel import level_of_caller
+from committee.ensemble.grower import Grower
 from committee.ensemble.incremental import BaseIncrementalEnsemble, GivenRows, Run, TrainingData, ValidationSet
 from committee.ensemble.oob_scorers import check_score
 from committee.ensemble.stopping import Convergence, Stopping
@@ -184,12 +186,12 @@ class BaseForest(BaseIncrementalEnsemble):
 
     def _class_weighting(self, data: TrainingData) -> Callable[[Floats], Floats]:
         """A function that multiplies the weights of a sample by class weights."""
-        return lambda sample: sample
+        return whole_sample
 
     def _tally(self, data: TrainingData) -> OutOfBag:
         raise NotImplementedError
 
-    def _set_out_of_bag(self, tally: OutOfBag, data: TrainingData) -> None:
+    def _set_out_of_bag(self, tally: OutOfBag, data: TrainingData, grower: Grower) -> None:
         """Set the attributes of the out-of-bag predictions."""
         raise NotImplementedError
 
@@ -227,21 +229,16 @@ class BaseForest(BaseIncrementalEnsemble):
         return self._fit_copy(data, lambda copy: copy._grow(data))
 
     def _grow(self, data: TrainingData) -> None:
-        from committee.forests._sampling import make_sampler
-        from committee.forests.random_forest import random_forest
-
         self.n_outputs_ = 1
-        sampler = make_sampler(data.X, data.target, data.weight, self.bootstrap, self.max_samples)
-        has_oob = self._has_oob(sampler)
-        settings = (self.bootstrap, self.max_samples)
-        fingerprint = data_fingerprint(data.X, data.target, data.weight, settings=settings)
+        grower = self._grower(data)
+        has_oob = self._has_oob(grower.samples)
         tally = self._tally(data)
-        run = self._resume_or_start(data, sampler, fingerprint, tally if has_oob else None)
+        run = self._resume_or_start(data, grower, tally if has_oob else None)
         is_auto = self.n_estimators == "auto"
         n_wanted, n_before = MAX_TREES if self.n_estimators == "auto" else int(self.n_estimators), len(run.members)
         check_n_estimators(n_wanted, n_before)
         seeds = self._seeds(n_wanted)
-        forest_data = self._tune(self._forest_data(data), sampler, data)
+        self._tune(grower, data)
 
         def record(round_: ForestRound) -> Record:
             number = len(run.members) + 1
@@ -252,7 +249,7 @@ class BaseForest(BaseIncrementalEnsemble):
 
         reason = self._extend(
             run,
-            random_forest(forest_data, sampler, seeds[n_before:], has_oob, self.n_jobs),
+            grower.grow(seeds[n_before:], has_oob=has_oob, keep_leaves=self.keep_leaf_samples, params=self._chosen()),
             record,
             Stopping(Convergence(self.tol)) if is_auto else Stopping(),
             n_rounds=n_wanted - n_before,
@@ -261,25 +258,25 @@ class BaseForest(BaseIncrementalEnsemble):
         self.trees_, self._records, self.packed_ = run.members, run.records, pack_forest(run.members)
         self.history_, self.stop_reason_ = History.from_records(run.records), reason or "all trees were grown"
         self._leaves_kept = run.leaves or []
-        self._sampler, self._member_seeds, self._data_fingerprint = sampler, seeds[: len(run.members)], fingerprint
+        self._sampler, self._data_fingerprint = grower.samples, grower.fingerprint
+        self._member_seeds = seeds[: len(run.members)]
         if has_oob:
             self._warn_of_rows_in_every_sample(tally)
             self.oob_error_ = tally.error
-            self._set_out_of_bag(tally, data)
+            self._set_out_of_bag(tally, data, grower)
 
-    def _tune(self, forest_data: ForestData, sampler: Sampler, data: TrainingData) -> ForestData:
-        """Replace the number of features of a node and the size of a leaf by those of smallest out-of-bag error."""
+    def _tune(self, grower: Grower, data: TrainingData) -> None:
+        """Choose the number of features of a node and the size of a leaf by the smallest out-of-bag error."""
         if self.tune is None:
-            return forest_data
+            return
         from committee.forests._tuning import TRIAL_TREES, tune_by_out_of_bag
 
-        if sampler.kind == "all":
+        if grower.samples.kind == "all":
             raise ValueError("tune='oob' needs out-of-bag rows: set bootstrap=True, or max_samples below 1.")
         if not hasattr(self, "tuned_"):
             self.tuned_ = tune_by_out_of_bag(
-                forest_data, sampler, lambda: self._tally(data), self._seeds(TRIAL_TREES), self.n_jobs
+                grower, self._seeds(TRIAL_TREES), lambda: self._tally(data), data.target.size, data.columns.n_features
             )
-        return forest_data._replace(params={**forest_data.params, **self._chosen()})
 
     def _has_oob(self, sampler: Sampler) -> bool:
         """Whether to compute out-of-bag predictions."""
@@ -310,6 +307,16 @@ class BaseForest(BaseIncrementalEnsemble):
             return {}
         return {"max_features": tuned.max_features, "min_samples_leaf": tuned.min_samples_leaf}
 
+    def _grower(self, data: TrainingData) -> Grower:
+        """What grows the trees."""
+        from committee.forests._sampling import make_sampler
+        from committee.forests.random_forest import ForestGrower
+
+        sampler = make_sampler(data.X, data.target, data.weight, self.bootstrap, self.max_samples)
+        settings = (self.bootstrap, self.max_samples)
+        fingerprint = data_fingerprint(data.X, data.target, data.weight, settings=settings)
+        return ForestGrower(self._forest_data(data), sampler, fingerprint, self.n_jobs)
+
     def _forest_data(self, data: TrainingData) -> ForestData:
         from committee.forests.random_forest import ForestData
         from committee.tree_engine.binning import BinMapper
@@ -324,28 +331,26 @@ class BaseForest(BaseIncrementalEnsemble):
         )
         constraints = tree_constraints(self.monotonic_cst, self.interaction_cst, self.columns_)
         return ForestData(
-            matrix, np.ascontiguousarray(data.X), lambda weight: self._make_response(data.target, weight),
+            matrix, np.ascontiguousarray(data.X), partial(self._make_response, data.target),
             self._class_weighting(data), self._tree_params(), constraints,
         )  # fmt: skip
 
-    def _resume_or_start(
-        self, data: TrainingData, sampler: Sampler, fingerprint: tuple[Any, ...], tally: OutOfBag | None
-    ) -> ForestRun:
+    def _resume_or_start(self, data: TrainingData, grower: Grower, tally: OutOfBag | None) -> ForestRun:
         """The trees of an earlier fit, or none; the out-of-bag predictions are added to the tally."""
-        from committee.forests._sampling import out_of_bag_leaves
-
         if not self._is_continued():
             return ForestRun((), (), [] if self.keep_leaf_samples else None)
-        check_same_data(kept_from_fit(self, "_data_fingerprint"), fingerprint, "bootstrap or max_samples")
-        leaves = list(self._leaves_kept) if self.keep_leaf_samples else []
-        for t, tree in enumerate(self.trees_):
-            if tally is not None:
-                rows, leaf = out_of_bag_leaves(sampler, self._member_seeds[t], tree, data.X)
+        check_same_data(kept_from_fit(self, "_data_fingerprint"), grower.fingerprint, "bootstrap or max_samples")
+        if tally is not None:
+            out_of_bag = grower.replay(self.trees_, self._member_seeds)
+            for tree, (rows, leaf) in zip(self.trees_, out_of_bag, strict=True):
                 tally.add(rows, tree.value[leaf])
-            if self.keep_leaf_samples and len(leaves) == t:  # keep_leaf_samples was False in the earlier fit
-                is_in_sample = self._sampler.weights(self._member_seeds[t]) > 0.0
-                leaves.append(np.where(is_in_sample, apply_tree(tree, data.X), -1).astype(np.int32))
-        return ForestRun(self.trees_, self._records, leaves if self.keep_leaf_samples else None)
+        if not self.keep_leaf_samples:
+            return ForestRun(self.trees_, self._records, None)
+        leaves = list(self._leaves_kept)  # empty if keep_leaf_samples was False in the earlier fit
+        for tree, seed in zip(self.trees_[len(leaves) :], self._member_seeds[len(leaves) :], strict=True):
+            is_in_sample = self._sampler.weights(seed) > 0.0
+            leaves.append(np.where(is_in_sample, apply_tree(tree, data.X), -1).astype(np.int32))
+        return ForestRun(self.trees_, self._records, leaves)
 
     def _warn_of_rows_in_every_sample(self, tally: OutOfBag) -> None:
         n_without = int(np.sum(~tally.has_prediction & (tally.weight > 0.0)))
@@ -522,6 +527,11 @@ class BaseForest(BaseIncrementalEnsemble):
         super().__setstate__(state)  # type: ignore[misc]
         if "trees_" in vars(self) and "packed_" not in vars(self):
             self.packed_ = pack_forest(self.trees_)
+
+
+def whole_sample(sample: Floats) -> Floats:
+    """The weights of a sample without class weights."""
+    return sample
 
 
 def _n_outputs(y: Any) -> int:

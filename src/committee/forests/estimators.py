@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,10 +15,11 @@ from committee.base.parameters import fitted, one_of, param
 from committee.base.prediction_only_error import kept_from_fit
 from committee.calibration.power import Calibration, calibrate
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals, read_quantiles
+from committee.ensemble.grower import Grower
 from committee.ensemble.incremental import TrainingData
 from committee.ensemble.oob_scorers import score_predictions
 from committee.forests._quantiles import LeafSamples, QuantileCalibration, RankTally, forest_quantiles
-from committee.forests.base import MAX_FEATURES, BaseForest, MaxFeatures
+from committee.forests.base import MAX_FEATURES, BaseForest, MaxFeatures, whole_sample
 from committee.tabular.class_weight import balanced_weights, class_weights, reweighed
 from committee.tabular.validation import read_targets_regression, read_weights
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -106,12 +108,12 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
         chosen: Any = self.class_weight  # `_check_classes` raises for lists
         target = data.target
         if chosen is None:
-            return lambda sample: sample
+            return whole_sample
         if chosen == "balanced_subsample":
-            return lambda sample: sample * balanced_weights(target, len(self.classes_), sample)[target]
+            return partial(_balanced_sample, target, len(self.classes_))
         by_row = class_weights(chosen, target, self.classes_, data.weight)[target]
         read_weights(data.weight * by_row, target.size, "class_weight")
-        return lambda sample: reweighed(sample, by_row)
+        return partial(reweighed, factor=by_row)
 
     def _tally(self, data: TrainingData) -> OutOfBag:
         from committee.ensemble.oob import OutOfBag
@@ -123,7 +125,7 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
             raise ValueError("calibration='oob' needs out-of-bag rows: set bootstrap=True, or max_samples below 1.")
         return super()._has_oob(sampler) or self.calibration == "oob"
 
-    def _set_out_of_bag(self, tally: OutOfBag, data: TrainingData) -> None:
+    def _set_out_of_bag(self, tally: OutOfBag, data: TrainingData, grower: Grower) -> None:
         rows = tally.scored
         probabilities, codes, weight = tally.mean[:, : self.n_classes_], data.target[rows], data.weight[rows]
         self.oob_decision_function_ = probabilities
@@ -212,24 +214,21 @@ class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
         self._targets = data.target if self.keep_leaf_samples else np.empty(0)
         super()._grow(data)
 
-    def _set_out_of_bag(self, tally: OutOfBag, data: TrainingData) -> None:
+    def _set_out_of_bag(self, tally: OutOfBag, data: TrainingData, grower: Grower) -> None:
         rows = tally.scored
         predictions, target, weight = tally.mean, data.target[rows], data.weight[rows]
         self.oob_prediction_ = predictions[:, 0]
         self._keep_residuals(target - predictions[rows, 0], weight)
         if self.keep_leaf_samples:
-            self._calibrated = self._calibrate_quantiles(data)
+            self._calibrated = self._calibrate_quantiles(data, grower)
         self.oob_score_ = np.nan  # R^2 is undefined for a single row
         if rows.size > 1:
             self.oob_score_ = score_predictions(self.oob_score, predictions[rows], None, target, weight)
 
-    def _calibrate_quantiles(self, data: TrainingData) -> QuantileCalibration:
-        from committee.forests._sampling import out_of_bag_leaves
-
-        tally = RankTally(data.target)
-        for tree, leaf, seed in zip(self.trees_, self._leaves_kept, self._member_seeds, strict=True):
-            out_of_bag = out_of_bag_leaves(self._sampler, seed, tree, data.X)
-            tally.add(leaf, self._sampler.weights(seed), *out_of_bag)
+    def _calibrate_quantiles(self, data: TrainingData, grower: Grower) -> QuantileCalibration:
+        tally, out_of_bag = RankTally(data.target), grower.replay(self.trees_, self._member_seeds)
+        for leaf, seed, reached in zip(self._leaves_kept, self._member_seeds, out_of_bag, strict=True):
+            tally.add(leaf, self._sampler.weights(seed), *reached)
         return QuantileCalibration.by_ranks(tally.ranks, data.weight)
 
     def interval_residuals(self) -> tuple[Residuals, ...]:
@@ -300,6 +299,11 @@ class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
         """The training rows of each leaf, and their targets; with `keep_leaf_samples`."""
         leaves, sampler = kept_from_fit(self, "_leaves_kept"), self._sampler
         return LeafSamples(leaves, [sampler.weights(seed) for seed in self._member_seeds], self._targets)
+
+
+def _balanced_sample(target: NDArray[np.int64], n_classes: int, sample: Floats) -> Floats:
+    """The weights of a sample times class weights of which its classes have equal totals."""
+    return sample * balanced_weights(target, n_classes, sample)[target]
 
 
 class RandomForestClassifier(BaseForestClassifier):

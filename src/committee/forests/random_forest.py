@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.journal import Stream, open_stream
 from committee.base.threads import n_threads, run
-from committee.forests._sampling import Sampler
+from committee.forests._sampling import out_of_bag_leaves
 from committee.records.binned import BinnedMatrix
 from committee.records.growth import Constraints, Limits
 from committee.records.tree import Tree
+from committee.sampling.row_samples import NONE, Indices, Sampler
 from committee.tree_engine.growing import grow_placed
 from committee.tree_engine.limits import tree_limits
 from committee.tree_engine.predict.apply import apply_tree
@@ -37,6 +38,9 @@ from committee.trees.pruning import prune
 RARE_CATEGORY = 5.0
 """Minimum number of rows of a category in a node to be ordered by its mean. In the small nodes of full trees all
 categories are rare, and the order by means fits the noise of single rows (docs/forests.md)."""
+
+
+NO_CHANGES: Mapping[str, Any] = {}
 
 
 class ForestData(NamedTuple):
@@ -70,6 +74,28 @@ def random_forest(
     for first in range(0, len(seeds), together):
         calls = [(data, sampler, seed, has_oob, stream) for seed in seeds[first : first + together]]
         yield from run(grow_tree, calls, threads)
+
+
+class ForestGrower(NamedTuple):
+    """Grows the trees of a forest in this process."""
+
+    data: ForestData
+    samples: Sampler
+    fingerprint: tuple[Any, ...]
+    n_jobs: int | None
+
+    def grow(
+        self, seeds: Sequence[int], *, has_oob: bool, keep_leaves: bool = False, params: Mapping[str, Any] = NO_CHANGES
+    ) -> Iterator[ForestRound]:
+        """One tree for each seed, with other parameters `params`; leaves of the rows only with `keep_leaves`."""
+        data = self.data._replace(params={**self.data.params, **params})
+        for round_ in random_forest(data, self.samples, seeds, has_oob, self.n_jobs):
+            yield round_ if keep_leaves else round_._replace(leaf=NONE)
+
+    def replay(self, trees: Sequence[Tree], seeds: Sequence[int]) -> Iterator[tuple[Indices, Indices]]:
+        """The rows outside the sample of every tree, and their leaves."""
+        for tree, seed in zip(trees, seeds, strict=True):
+            yield out_of_bag_leaves(self.samples, seed, tree, self.data.X)
 
 
 def count_draws(limits: Limits) -> Limits:

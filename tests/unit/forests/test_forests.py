@@ -466,3 +466,23 @@ def test_paths_and_leaves():
     assert len(list(forest)) == len(forest) == 4
     assert forest.feature_importances_.sum() == pytest.approx(1.0)
     assert forest.member_predictions(X).shape == (4, 60, 2)
+
+
+# --- growers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [RandomForestClassifier(max_samples=0.5), ExtraTreesClassifier(bootstrap=True)])
+def test_a_pickled_grower_grows_the_same_trees_from_parts_of_the_seeds(model: Any) -> None:
+    X, y = classes(60, 3)
+    data = model._load(X, y, None)
+    grower = pickle.loads(pickle.dumps(model._reader(data.attributes)._grower(data)))
+    seeds = [11, 12, 13, 14, 15]
+    together = list(grower.grow(seeds, has_oob=True, keep_leaves=True))
+    parts = [round_ for some in (seeds[:2], seeds[2:]) for round_ in grower.grow(some, has_oob=True)]
+    outside = grower.replay([round_.tree for round_ in parts], seeds)
+    for one, other, (rows, leaf) in zip(together, parts, outside, strict=True):
+        np.testing.assert_equal(tuple(other.tree), tuple(one.tree))
+        np.testing.assert_array_equal(other.out_of_bag, one.out_of_bag)
+        np.testing.assert_array_equal(rows, one.out_of_bag)
+        np.testing.assert_array_equal(one.tree.value[leaf], one.predictions)
+        assert (one.leaf.size, other.leaf.size) == (60, 0)
