@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.blas_threads import one_blas_thread
 from committee.base.stats import MIN_PROBABILITY, log_losses
 from committee.calibration.slope import warn_not_converged
 from committee.sampling.resampling import are_whole, without_common_factor
@@ -74,9 +75,10 @@ def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats)
         return _loss_and_gradient(point, by_class, targets, w)
 
     options = {"ftol": 1e-10, "gtol": 1e-5}
-    result: Any = minimize(
-        loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES), options=options
-    )
+    with one_blas_thread():  # L-BFGS-B multiplies 2 x 2 matrices; threads that wait for them cost four times the fit
+        result: Any = minimize(
+            loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES), options=options
+        )
     _certify(result.x, loss(result.x)[1])
     power, mixture = _read(result.x)
     if not result.fun <= w @ _cross_entropies(by_class, targets):  # never worse than without calibration
