@@ -40,6 +40,8 @@ START = (0.0, -4.0)
 MAX_GRADIENT = 1e-3
 """Tolerance for the gradient of the mean log-loss by ln a and the log-odds of e."""
 
+MAX_RESTARTS = 5
+
 
 class Calibration(NamedTuple):
     """The power and the mixture, and the log-loss of the rows they were fitted to without and with them.
@@ -74,12 +76,16 @@ def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats)
     def loss(point: Floats) -> tuple[float, Floats]:
         return _loss_and_gradient(point, by_class, targets, w)
 
-    options = {"ftol": 1e-10, "gtol": 1e-5}
+    options: dict[str, Any] = {
+        "jac": True, "method": "L-BFGS-B", "bounds": (POWERS, MIXTURES), "options": {"ftol": 1e-10, "gtol": 1e-5},
+    }  # fmt: skip
     with one_blas_thread():  # L-BFGS-B multiplies 2 x 2 matrices; threads that wait for them cost four times the fit
-        result: Any = minimize(
-            loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES), options=options
-        )
-    _certify(result.x, loss(result.x)[1])
+        result: Any = minimize(loss, np.array(START), **options)
+        for _ in range(MAX_RESTARTS):  # in the curved valley of large powers and mixtures near 1 it stops too early
+            if _projected_gradient(result.x, loss(result.x)[1]) <= MAX_GRADIENT:
+                break
+            result = minimize(loss, result.x, **options)
+    _certify(_projected_gradient(result.x, loss(result.x)[1]))
     power, mixture = _read(result.x)
     if not result.fun <= w @ _cross_entropies(by_class, targets):  # never worse than without calibration
         power, mixture = 1.0, 0.0
@@ -126,11 +132,14 @@ def _smoothed_targets(codes: NDArray[np.integer], weight: Floats, n_classes: int
     return targets
 
 
-def _certify(point: Floats, gradient: Floats) -> None:
-    """Warn unless the gradient, where it does not point out of the bounds, is small."""
+def _projected_gradient(point: Floats, gradient: Floats) -> float:
+    """Largest component of the gradient, without what points out of the bounds."""
     low, high = np.array([POWERS, MIXTURES]).T
-    projected = np.clip(point - gradient, low, high) - point
-    norm = float(np.abs(projected).max())
+    return float(np.abs(np.clip(point - gradient, low, high) - point).max())
+
+
+def _certify(norm: float) -> None:
+    """Warn unless the projected gradient is small."""
     if not norm <= MAX_GRADIENT:
         warn_not_converged(
             "calibration of the probabilities",

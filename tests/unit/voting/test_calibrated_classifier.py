@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
 from committee import CalibratedClassifier, LinearSVC, RandomForestClassifier
@@ -141,3 +143,14 @@ def test_what_rows_can_show_counts_integer_weights_as_rows():
     assert not is_beyond_evidence(p, np.append(np.full(19, 2.0), 1.0))  # 39 rows
     impossible = np.concatenate([p, [[1.0, 0.0]]])
     assert not is_beyond_evidence(impossible, np.append(np.full(20, 2.0), 0.0) + np.append(1.0, np.zeros(20)))
+
+
+@pytest.mark.parametrize("seed", [10, 101, 268, 298])
+def test_the_optimizer_starts_again_where_it_stopped_too_early(seed: int):
+    """These ended with gradients above 0.001, and a warning, in a valley of large powers and mixtures near 1."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(3), 40)
+    codes = np.where(rng.random(40) < 0.3, p.argmax(axis=1), rng.integers(0, 3, 40))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        calibrate(p, codes, np.ones(40))
