@@ -12,7 +12,8 @@ those of new rows.
 
 As in Platt's method the log-loss is that of smoothed targets: a row of a class of N rows counts as (N + 1) / (N + 2) of
 a row of its class and as 1 / (N + 2) of one of the others. Without that, a few rows that are all predicted correctly
-would be calibrated to probabilities of 0 and 1.
+would be calibrated to probabilities of 0 and 1. For the same reason `smoothed_log_losses`, not the log-loss, compare
+probabilities before and after a calibration: N rows without an error do not show that there are none among new ones.
 
 Platt, Probabilistic outputs for support vector machines, 1999.
 """
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.blas_threads import one_blas_thread
 from committee.base.stats import MIN_PROBABILITY, log_losses
 from committee.calibration.slope import warn_not_converged
 from committee.sampling.resampling import are_whole, without_common_factor
@@ -37,6 +39,8 @@ START = (0.0, -4.0)
 
 MAX_GRADIENT = 1e-3
 """Tolerance for the gradient of the mean log-loss by ln a and the log-odds of e."""
+
+MAX_RESTARTS = 5
 
 
 class Calibration(NamedTuple):
@@ -72,14 +76,18 @@ def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats)
     def loss(point: Floats) -> tuple[float, Floats]:
         return _loss_and_gradient(point, by_class, targets, w)
 
-    options = {"ftol": 1e-10, "gtol": 1e-5}
-    result: Any = minimize(
-        loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES), options=options
-    )
-    _certify(result.x, loss(result.x)[1])
+    options: dict[str, Any] = {
+        "jac": True, "method": "L-BFGS-B", "bounds": (POWERS, MIXTURES), "options": {"ftol": 1e-10, "gtol": 1e-5},
+    }  # fmt: skip
+    with one_blas_thread():  # L-BFGS-B multiplies 2 x 2 matrices; threads that wait for them cost four times the fit
+        result: Any = minimize(loss, np.array(START), **options)
+        for _ in range(MAX_RESTARTS):  # in the curved valley of large powers and mixtures near 1 it stops too early
+            if _projected_gradient(result.x, loss(result.x)[1]) <= MAX_GRADIENT:
+                break
+            result = minimize(loss, result.x, **options)
+    _certify(_projected_gradient(result.x, loss(result.x)[1]))
     power, mixture = _read(result.x)
-    smoothed_before = w @ (targets * -np.log(np.maximum(by_class, MIN_PROBABILITY))).sum(axis=0)
-    if not result.fun <= smoothed_before:  # never worse than without calibration
+    if not result.fun <= w @ _cross_entropies(by_class, targets):  # never worse than without calibration
         power, mixture = 1.0, 0.0
     before = float(w @ log_losses(probabilities, codes))
     is_same = power == 1.0 and mixture == 0.0
@@ -87,21 +95,51 @@ def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats)
     return Calibration(power, mixture, before, after)
 
 
-def _smoothed_targets(codes: NDArray[np.integer], weight: Floats, n_classes: int) -> Floats:
-    """The fraction of every row that counts for each class [K, n]; integer weights are numbers of rows."""
+def smoothed_log_losses(probabilities: Floats, codes: NDArray[np.integer], weight: Floats) -> Floats:
+    """Compute the log-loss of the smoothed targets of every row, which `calibrate` minimizes.
+
+    >>> sure = np.array([[1.0, 0.0], [0.0, 1.0]] * 10)
+    >>> smoothed_log_losses(sure, np.array([0, 1] * 10), np.ones(20))[:2].round(2)
+    array([2.88, 2.88])
+    """
+    return _cross_entropies(probabilities.T, _smoothed_targets(codes, weight, probabilities.shape[1]))
+
+
+def _cross_entropies(by_class: Floats, targets: Floats) -> Floats:
+    return -np.sum(targets * np.log(np.maximum(by_class, MIN_PROBABILITY)), axis=0)
+
+
+def is_beyond_evidence(probabilities: Floats, weight: Floats) -> bool:
+    """Whether a probability is below 1 / (N + 2), the rule of succession for what did not occur in N rows.
+
+    >>> [is_beyond_evidence(np.array([[0.99, 0.01]] * n), np.ones(n)) for n in (50, 200)]
+    [True, False]
+    """
+    return bool(probabilities[weight > 0.0].min() < 1.0 / (_row_counts(weight).sum() + 2.0))
+
+
+def _row_counts(weight: Floats) -> Floats:
+    """How many rows each row stands for: integer weights are numbers of rows, others have the sum of their number."""
     rows = without_common_factor(weight)
-    rows = rows if are_whole(rows) else rows * (np.count_nonzero(rows) / rows.sum())
-    n: Floats = np.bincount(codes, rows, n_classes)[codes].astype(np.float64)
+    return rows if are_whole(rows) else rows * (np.count_nonzero(rows) / rows.sum())
+
+
+def _smoothed_targets(codes: NDArray[np.integer], weight: Floats, n_classes: int) -> Floats:
+    """The fraction of every row that counts for each class [K, n]."""
+    n: Floats = np.bincount(codes, _row_counts(weight), n_classes)[codes].astype(np.float64)
     targets = np.tile(1.0 / ((n + 2.0) * max(n_classes - 1, 1)), (n_classes, 1))
     targets[codes, np.arange(codes.size)] = (n + 1.0) / (n + 2.0)
     return targets
 
 
-def _certify(point: Floats, gradient: Floats) -> None:
-    """Warn unless the gradient, where it does not point out of the bounds, is small."""
+def _projected_gradient(point: Floats, gradient: Floats) -> float:
+    """Largest component of the gradient, without what points out of the bounds."""
     low, high = np.array([POWERS, MIXTURES]).T
-    projected = np.clip(point - gradient, low, high) - point
-    norm = float(np.abs(projected).max())
+    return float(np.abs(np.clip(point - gradient, low, high) - point).max())
+
+
+def _certify(norm: float) -> None:
+    """Warn unless the projected gradient is small."""
     if not norm <= MAX_GRADIENT:
         warn_not_converged(
             "calibration of the probabilities",

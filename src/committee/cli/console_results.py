@@ -147,7 +147,7 @@ def results_table(found: Comparison, width: int = WIDE) -> Table:
     for k, title in enumerate(titles):
         longest = max(len(title), *(len(row[k]) for row in rows))
         table.add_column(title, justify="right" if k else "left", no_wrap=True, min_width=longest)
-    table.add_column("")
+    table.add_column("", overflow="fold")
     for result, row in zip(found.ranking(), rows, strict=True):
         table.add_row(*row, remarks(found, result), style="bold" if result.name == found.winner else None)
     return table

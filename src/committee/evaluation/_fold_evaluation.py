@@ -1,8 +1,11 @@
 """Fit and evaluate a method on a fold; calibrated out-of-fold probabilities and losses of all its folds.
 
 Classifiers are compared by calibrated probabilities: the out-of-fold probabilities of a method are calibrated
-(`calibration/power.py`), each fold by parameters fitted on the other folds, if this lowers the log-loss by more than
-its standard error. Methods without probabilities get them in this way.
+(`calibration/power.py`), each fold by parameters fitted on the other folds, if
+
+    this lowers the log-loss of smoothed targets by more than its standard error,
+    a probability is below 1 / (N + 2), which N rows cannot show (pure leaves give 0 and 1), or
+    the method has no probabilities.
 """
 
 from __future__ import annotations
@@ -18,12 +21,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.array_types import Floats
 from committee.base.stats import grouped_mean
-from committee.calibration.power import Calibration, calibrate
+from committee.calibration.power import Calibration, calibrate, is_beyond_evidence, smoothed_log_losses
 from committee.evaluation._executor import Place
 from committee.evaluation._folds import seeded
 from committee.evaluation._inner_validation import inner_splits, restore_cv, set_inner_splits
 from committee.evaluation._row_splits import RowSplit
-from committee.evaluation.metrics import ROW_LOSSES, Predictions, log_losses, loss_of, predictions_of
+from committee.evaluation.metrics import ROW_LOSSES, Predictions, loss_of, predictions_of
 from committee.evaluation.row_order import Folding, dependent_rows
 from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.tabular.rows import take_rows
@@ -58,7 +61,7 @@ class MethodResult(NamedTuple):
     fit_seconds, predict_seconds : ndarray of shape (n_folds,)
         Times of the fits and of the predictions.
     oof_predictions : ndarray of shape (n_samples, n_classes) or (n_samples,)
-        Out-of-fold class probabilities (calibrated if that lowers the log-loss), or predictions of a regression.
+        Out-of-fold class probabilities (calibrated where that is needed), or predictions of a regression.
     status : {"done", "partial", "failed", "out of time"}
         "partial" if some folds were not evaluated.
     note : str
@@ -275,14 +278,14 @@ def _joined(trial: Trial, problem: Problem) -> OutOfFold:
 
 
 class Evaluation(NamedTuple):
-    """Out-of-fold predictions, calibrated if that lowers the log-loss."""
+    """Out-of-fold predictions, calibrated where `calibrated` decides so."""
 
     oof: OutOfFold
     calibration: Calibration | None  # for new rows; None for the probabilities of the method itself
 
 
 def calibrated(trial: Trial, problem: Problem) -> Evaluation:
-    """Cross-fitted calibration of the predictions, and the calibration for new rows, if it lowers the log-loss."""
+    """Cross-fitted calibration of the predictions, and the calibration for new rows, if one is needed (see above)."""
     oof = _joined(trial, problem)
     if problem.classes is None:
         return Evaluation(oof, None)
@@ -297,10 +300,10 @@ def calibrated(trial: Trial, problem: Problem) -> Evaluation:
         if not weight[others].sum() > 0.0:
             return Evaluation(oof, None)
         crossed[part == k] = _fit(values[others], codes[others], weight[others], problem.seed).apply(values[part == k])
-    calibrated_predictions = oof.predictions._replace(values=crossed, has_probabilities=True)
-    if oof.predictions.has_probabilities and not _is_better(codes, oof.predictions, calibrated_predictions, weight):
+    if oof.predictions.has_probabilities and not _needs_calibration(values, crossed, codes, weight):
         return Evaluation(oof, None)
-    return Evaluation(oof._replace(predictions=calibrated_predictions), _fit(values, codes, weight, problem.seed))
+    predictions = oof.predictions._replace(values=crossed, has_probabilities=True)
+    return Evaluation(oof._replace(predictions=predictions), _fit(values, codes, weight, problem.seed))
 
 
 def _fit(values: Floats, codes: NDArray[Any], weight: Floats, seed: int) -> Calibration:
@@ -312,8 +315,11 @@ def _fit(values: Floats, codes: NDArray[Any], weight: Floats, seed: int) -> Cali
     return calibrate(values, codes, weight)
 
 
-def _is_better(codes: NDArray[Any], before: Predictions, after: Predictions, weight: Floats) -> bool:
-    gain = log_losses(codes, before) - log_losses(codes, after)
+def _needs_calibration(before: Floats, after: Floats, codes: NDArray[Any], weight: Floats) -> bool:
+    """Whether probabilities are not supported by the rows, or become significantly better."""
+    if is_beyond_evidence(before, weight):
+        return True
+    gain = smoothed_log_losses(before, codes, weight) - smoothed_log_losses(after, codes, weight)
     mean, error = weighted_mean(gain, weight)
     return mean > error
 

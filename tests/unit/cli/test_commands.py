@@ -32,6 +32,7 @@ from committee.evaluation.metrics import format_loss
 from committee.ingest.row_hashes import match_rows, packed, unpacked
 from committee.storage import inspect_model, load_model, save_model
 from committee.tabular.identity import row_keys
+from committee.voting.calibrated_classifier import uncalibrated
 
 RNG = np.random.default_rng(0)
 FEW = ("--time-budget", "none", "--methods", "constant,pruned tree", "--cv", "3")
@@ -135,7 +136,7 @@ def test_votes_of_members(classes: Made):
     assert result.exit_code == 0, result.output
     known = read_model(str(classes.folder / "boost"))
     votes = predict_frame(known, pl.read_csv(classes.table), PredictOptions(votes=True)).drop("prediction")
-    assert votes.width == len(known.model.estimators_)
+    assert votes.width == len(uncalibrated(known.model).estimators_)
     assert set(votes["vote 1"]) == {"yes", "no"}
 
 

@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from committee.datasets import load_dataset
 from committee.evaluation._row_splits import split_rows
@@ -22,6 +24,7 @@ from committee.evaluation.comparison import (
 )
 from committee.evaluation.methods import METHODS, family
 from committee.evaluation.metrics import Predictions, find_metric, loss_of, metric_names, standard_error
+from committee.forests.estimators import RandomForestClassifier
 from committee.sampling.splits import NOT_TESTED
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.voting.calibrated_classifier import CalibratedClassifier
@@ -360,6 +363,32 @@ def test_classes_are_chosen_by_the_log_loss_and_a_sure_method_is_calibrated():
     truth = found.classes.index(1)
     p = model.predict_proba(X)[:, truth]
     assert p.min() > 0.001
+
+
+@pytest.mark.parametrize("estimator", [DecisionTreeClassifier(), RandomForestClassifier(50)], ids=["tree", "forest"])
+def test_few_rows_without_an_error_give_no_certainty(estimator: Any):
+    """Uncalibrated, the log-loss is 0 out of fold and on held-out rows, and 1.78 (tree) or 1.17 on new rows."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = (2.0 * y - 1.0 + rng.uniform(-0.5, 0.5, 40))[:, np.newaxis]
+    found, model = compare(X, y, methods={"sure": estimator})
+    assert found.results[0].metric_losses["error"].max() == 0.0
+    assert found.results[0].calibration is not None
+    truth = np.arange(2000) % 2
+    new = (2.0 * truth - 1.0 + rng.normal(0.0, 0.6, 2000))[:, np.newaxis]  # the classes overlap by 5 %
+    p = model.predict_proba(new)
+    assert 1.0 / 200.0 < p.min()
+    assert log_loss(truth, p) < 0.3
+    assert 0.02 < found.held_out_losses["log loss"]  # the rule of succession for an error in 32 rows
+
+
+def test_probabilities_that_the_rows_support_are_left_alone():
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], (900, 1))
+    y = (rng.random(900) < 0.5 + 0.3 * X[:, 0]).astype(int)
+    found, model = compare(X, y, methods={"linear": LogisticRegression()}, cv=3)
+    assert found.result("linear").calibration is None
+    assert isinstance(model, LogisticRegression)
 
 
 def test_probabilities_of_zero_do_not_cost_36():

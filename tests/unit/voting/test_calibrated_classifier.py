@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
 from committee import CalibratedClassifier, LinearSVC, RandomForestClassifier
-from committee.calibration.power import Calibration, _loss_and_gradient, _smoothed_targets, calibrate
+from committee.calibration.power import (
+    Calibration,
+    _loss_and_gradient,
+    _smoothed_targets,
+    calibrate,
+    is_beyond_evidence,
+    smoothed_log_losses,
+)
 from committee.storage import load_model, save_model
 
 
@@ -110,3 +119,38 @@ def test_a_calibration_never_increases_the_loss_of_smoothed_targets():
         np.testing.assert_allclose(targets.sum(axis=1), 1.0)
         after = calibrate(p, codes, np.ones(n)).apply(p)
         assert -(targets * np.log(after)).sum() <= -(targets * np.log(p)).sum() * (1.0 + 1e-12)
+
+
+def test_smoothed_losses_are_those_that_calibration_minimizes():
+    rng = np.random.default_rng(2)
+    p, codes, weight = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60), rng.integers(1, 4, 60).astype(float)
+    found = calibrate(p, codes, weight)
+
+    def loss(power: float, mixture: float) -> float:
+        q = Calibration(power, mixture, 0.0, 0.0).apply(p)
+        return float(np.average(smoothed_log_losses(q, codes, weight), weights=weight))
+
+    best = loss(found.power, found.mixture)
+    for change in (0.9, 1.1):
+        assert loss(found.power * change, found.mixture) > best
+        assert loss(found.power, found.mixture * change) >= best
+
+
+def test_what_rows_can_show_counts_integer_weights_as_rows():
+    p = np.array([[0.97, 0.03]] * 20)
+    assert is_beyond_evidence(p, np.ones(20))
+    assert is_beyond_evidence(p, np.full(20, 7.0))  # equal weights are no weights
+    assert not is_beyond_evidence(p, np.append(np.full(19, 2.0), 1.0))  # 39 rows
+    impossible = np.concatenate([p, [[1.0, 0.0]]])
+    assert not is_beyond_evidence(impossible, np.append(np.full(20, 2.0), 0.0) + np.append(1.0, np.zeros(20)))
+
+
+@pytest.mark.parametrize("seed", [10, 101, 268, 298])
+def test_the_optimizer_starts_again_where_it_stopped_too_early(seed: int):
+    """These ended with gradients above 0.001, and a warning, in a valley of large powers and mixtures near 1."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(3), 40)
+    codes = np.where(rng.random(40) < 0.3, p.argmax(axis=1), rng.integers(0, 3, 40))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        calibrate(p, codes, np.ones(40))
