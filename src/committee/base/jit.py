@@ -7,16 +7,15 @@ kernels are compiled by plain `njit(cache=True)`: with the same results, but a s
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import numba
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.event import Listener, register
 
+from committee.base.garbage_collection import collection_paused
 from committee.base.interrupts import signals_held
 from committee.base.kernel_cache import COMPILING, cache_directory
 
@@ -110,20 +109,9 @@ def compiled_whole(dispatcher: Any) -> Any:
     compile_now = dispatcher.compile
 
     def compile_whole(signature: Any) -> Any:
-        with signals_held("the compilation of a kernel"), _without_garbage_collection():
+        # The collector would examine millions of objects, all of which live until numba is done.
+        with signals_held("the compilation of a kernel"), collection_paused():
             return compile_now(signature)
 
     dispatcher.compile = compile_whole
     return dispatcher
-
-
-@contextlib.contextmanager
-def _without_garbage_collection() -> Generator[None]:
-    """Switch the collector off: numba makes millions of objects that live until it is done, a tenth of its time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
