@@ -62,6 +62,11 @@ def checkpoint(path: str | os.PathLike[str], *, every_seconds: float = 30.0) -> 
         Time between two writes: at most this much work is lost. It is longer where writing would take more than 2 % of
         the time. With 0 every member is written at once.
 
+    Returns
+    -------
+    context manager
+        For a `with` statement.
+
     Raises
     ------
     CheckpointError
