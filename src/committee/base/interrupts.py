@@ -18,7 +18,7 @@ STDERR = 2
 ASK_AGAIN = 1.0
 """Seconds after which `thread_interrupted` asks again how many are left."""
 
-_interrupting: dict[int, threading.Lock] = {}
+_interrupting: dict[int, threading.RLock] = {}
 """For threads that another thread may interrupt: the lock that it holds meanwhile."""
 
 
@@ -59,7 +59,7 @@ def thread_interrupted(seconds_left: Callable[[], float], error: type[BaseExcept
     For threads other than the main one, which gets no signals. The exception comes between two steps of Python code:
     a kernel that runs is awaited, as is one that is compiled. `seconds_left` is asked again every second.
     """
-    thread, lock, is_over = threading.get_ident(), threading.Lock(), threading.Event()
+    thread, lock, is_over = threading.get_ident(), threading.RLock(), threading.Event()
 
     def watch() -> None:
         pause = max(min(seconds_left(), ASK_AGAIN), 0.0)
@@ -71,8 +71,9 @@ def thread_interrupted(seconds_left: Callable[[], float], error: type[BaseExcept
             pause = min(left, ASK_AGAIN) if left > 0.0 else repeat
 
     _interrupting[thread] = lock
-    threading.Thread(target=watch, name="committee-timer", daemon=True).start()
+    timer = threading.Thread(target=watch, name="committee-timer", daemon=True)
     try:
+        timer.start()  # the exception may come while it starts
         yield
     finally:
         try:

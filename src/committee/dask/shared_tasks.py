@@ -12,6 +12,7 @@ import uuid
 import warnings
 from collections.abc import Callable
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
@@ -95,7 +96,8 @@ class SharedTasks:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # as large as the value
             sent = self.client.submit(pickle.loads, data, key=f"{self._name}-value", pure=False)
-        self.client.replicate([sent])
+        with suppress(ValueError, KeyError, OSError):  # lost a worker meanwhile; it comes when it is needed
+            self.client.replicate([sent])
         return sent
 
     def _submit(self, key: str, call: Callable[[Any], Any]) -> None:

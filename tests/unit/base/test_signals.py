@@ -6,12 +6,15 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from committee.base.interrupts import signals_held
+from committee.base.interrupts import signals_held, thread_interrupted
 
 
 @pytest.fixture
@@ -118,3 +121,87 @@ def test_an_interrupted_compilation_is_heard_and_can_be_done_again(what: str, tm
     assert done.stdout.split() == ["heard", "True"], done.stderr
     assert "Exception ignored" not in done.stderr
     assert "Stopping after the compilation of a kernel." in done.stderr.splitlines()
+
+
+# --- exceptions from another thread -----------------------------------------------------------------------------------
+
+
+class Late(BaseException):
+    pass
+
+
+def in_thread(function: Callable[[], Any]) -> Any:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result(timeout=60)
+
+
+def endless() -> None:
+    while True:
+        time.sleep(0.001)
+
+
+def test_a_thread_is_interrupted_when_no_seconds_are_left():
+    end = time.perf_counter() + 0.05
+
+    def work() -> None:
+        with thread_interrupted(lambda: end - time.perf_counter(), Late, repeat=5.0):
+            endless()
+
+    with pytest.raises(Late):
+        in_thread(work)
+
+
+def test_a_lost_exception_is_raised_again():
+    lost: list[str] = []
+
+    def work() -> None:
+        with thread_interrupted(lambda: 0.0, Late, repeat=0.05):
+            try:
+                endless()
+            except Late:  # as a destructor does
+                lost.append("lost")
+            endless()
+
+    with pytest.raises(Late):
+        in_thread(work)
+    assert lost == ["lost"] or not lost  # it may come before the try
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-5, 1e-4, 1e-3])
+def test_no_exception_comes_after_the_block(seconds: float):
+    """Whether it is over at its beginning, at its end or in between."""
+
+    def work() -> int:
+        n_late = 0
+        for _ in range(200):
+            end = time.perf_counter() + seconds
+            try:
+                with thread_interrupted(lambda end=end: end - time.perf_counter(), Late, repeat=1e-4):
+                    while time.perf_counter() < end:
+                        pass
+            except Late:
+                n_late += 1
+        for _ in range(50):  # would be interrupted here
+            time.sleep(1e-3)
+        return n_late
+
+    assert 0 <= in_thread(work) <= 200
+    assert not any(thread.name == "committee-timer" for thread in threading.enumerate())
+
+
+def test_an_interruption_waits_for_the_end_of_a_compilation():
+    steps: list[str] = []
+
+    def work() -> None:
+        with thread_interrupted(lambda: 0.0 if steps else 0.01, Late, repeat=5.0):
+            with signals_held("the work"):
+                with signals_held("the work"):  # a kernel that another one calls
+                    steps.append("begun")
+                    for _ in range(50):
+                        time.sleep(0.001)
+                steps.append("ended")
+            endless()
+
+    with pytest.raises(Late):
+        in_thread(work)
+    assert steps == ["begun", "ended"]

@@ -7,9 +7,10 @@ import sys
 import threading
 import time
 
+import joblib
 import pytest
 
-from committee.base.threads import run, run_assisted
+from committee.base.threads import at_most, n_threads, run, run_assisted
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
@@ -87,3 +88,17 @@ def test_a_platform_without_fork_is_supported() -> None:
     command = [sys.executable, "-c", f"{imports}; print(run(abs, [(-1,)], 2))"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[1]", done.stderr
+
+
+def test_a_limit_holds_for_all_of_joblib_in_this_thread_only():
+    with at_most(2):
+        assert [n_threads(n_jobs, 2**62) for n_jobs in (None, 1, 2, 8)] == [1, 1, 2, 2]
+        assert joblib.effective_n_jobs(-1) <= 2
+        assert joblib.Parallel(n_jobs=8)(joblib.delayed(abs)(i) for i in (-1, 2)) == [1, 2]
+        assert run(lambda: n_threads(8, 2**62), [()], 1) == [2]
+        elsewhere: list[int] = []
+        thread = threading.Thread(target=lambda: elsewhere.append(n_threads(8, 2**62)))
+        thread.start()
+        thread.join()
+        assert elsewhere == [8]
+    assert n_threads(8, 2**62) == 8

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sys
 
 import numpy as np
@@ -69,3 +71,10 @@ def test_every_result_with_a_table_converts():
     for result in (Importances, PermutationImportances, ForestImportances, Bootstrap):
         assert all(callable(getattr(result, name)) for name in ("to_table", "to_pandas", "to_polars"))
         assert not hasattr(result, "to_frame")
+
+
+def test_columns_stay_read_only_when_they_are_pickled(table):
+    for copied in (pickle.loads(pickle.dumps(table)), copy.deepcopy(table)):
+        assert copied == table
+        with pytest.raises(ValueError, match="read-only"):
+            copied.error[0] = 0.0
