@@ -156,13 +156,15 @@ def observe(library: str, n_workers: int, n_fits: int, seed: int) -> Iterator[di
                 yield Outcome("hang", limit, np.nan)._asdict()
                 return
             line = process.stdout.readline()
-            if '"cluster"' in line.decode():
-                click.echo(f"{library}: {line.decode().strip()}")  # of Dask: another cluster goes on
-                return
             if not line:
                 yield Outcome("error", time.monotonic() - begun, np.nan, error="the client's process ended")._asdict()
                 return
+            if not line.startswith(b"{"):  # what a library prints
+                continue
             message = json.loads(line)
+            if "cluster" in message:
+                click.echo(f"{library}: {message['cluster']}")  # by Dask, after a fit: another cluster goes on
+                return
             begun, limit = time.monotonic(), TIMEOUT if "begins" in message else STARTUP
             if "begins" not in message:
                 n_done += "kind" in message

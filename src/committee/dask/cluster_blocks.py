@@ -125,7 +125,7 @@ class Workers:
         self._heard: dict[str, tuple[float, float]] = {}  # the last heartbeat, and when it was first seen here
 
     def alive(self) -> dict[str, str]:
-        """The status of every worker that is not silent."""
+        """The status of every worker; silent ones are removed from the cluster, as Dask does later."""
         now = time.monotonic()
         listed = self.client.scheduler_info(n_workers=-1)["workers"]
         before, self._heard = self._heard, {}
@@ -133,7 +133,15 @@ class Workers:
             beat = info["last_seen"]
             known = before.get(worker)
             self._heard[worker] = known if known is not None and known[0] == beat else (beat, now)
-        return {worker: listed[worker]["status"] for worker, (_, at) in self._heard.items() if now - at < PATIENCE}
+        silent = [worker for worker, (_, at) in self._heard.items() if now - at > PATIENCE]
+        for worker in silent:
+            self._remove(worker)
+        return {worker: info["status"] for worker, info in listed.items() if worker not in silent}
+
+    def _remove(self, worker: str) -> None:
+        """Remove a worker, so that what it holds is computed again, and others stop waiting for it."""
+        scheduler = self.client.scheduler
+        self.client.sync(scheduler.unregister, address=worker, stimulus_id=f"committee-{uuid4().hex}", close=False)
 
 
 class ClusterBlocks:
