@@ -213,6 +213,20 @@ def test_killed_workers_change_nothing(n_killed: int, client: Client) -> None:
     assert_same(local, there)
 
 
+def test_a_table_that_cannot_be_copied_ahead_is_copied_by_the_tasks(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scheduler raises AssertionError if a worker is lost while it copies."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(Client, "replicate", fail)
+    X, y, _ = rows(N, False)
+    there = make("random cuts", on_cluster).fit(collection(X, EVEN), collection(y, EVEN), client=client)
+    assert_same(make("random cuts", committee).fit(X, y), there)
+
+
 @pytest.mark.parametrize("moment", ["at once", "after some trees"])
 def test_without_workers_the_fit_ends_with_an_error(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "RECOVERY", 3.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
@@ -103,7 +104,8 @@ class ClusterGrower:
         shared = self.client.submit(shared_of, self._grower, pure=False)
         [(self.samples, self.fingerprint)] = results_of(self.client, [shared])
         table.release()  # what Dask needs again it makes again
-        self.client.replicate([self._grower])
+        with suppress(Exception):  # of the scheduler, if a worker is lost meanwhile: tasks bring the table too
+            self.client.replicate([self._grower])
 
     def grow(self, seeds: Sequence[int], **options: Any) -> Iterator[Any]:
         calls = [partial(grow_members, seeds=chunk, options=options) for chunk in self._chunks(seeds)]
