@@ -96,7 +96,7 @@ class SharedTasks:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # as large as the value
             sent = self.client.submit(pickle.loads, data, key=f"{self._name}-value", pure=False)
-        with suppress(ValueError, KeyError, OSError):  # lost a worker meanwhile; it comes when it is needed
+        with suppress(Exception):  # of the scheduler, if a worker is lost meanwhile: the value comes when it is needed
             self.client.replicate([sent])
         return sent
 
