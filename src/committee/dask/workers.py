@@ -1,15 +1,17 @@
-"""The workers of a Dask cluster: their versions and threads."""
+"""The processes of a Dask cluster: versions and threads."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from committee.base.text import pluralize
+
 SAME_VERSIONS = ("committee", "numba")
-"""Packages of which workers need the version of the client: models are objects of the one, computed by the other."""
+"""Packages of which the cluster needs the version of the client: models are objects of one, computed by the other."""
 
 WAIT_SECONDS = 60.0
 """For the first worker of a cluster."""
@@ -39,14 +41,14 @@ def connected(address: str) -> Generator[Any]:
 
 
 def check_workers(client: Any) -> None:
-    """Wait for a worker, and raise an error if committee, numba or Python of any worker is not the client's.
+    """Wait for a worker, and raise an error if the cluster has another version of committee, numba or Python.
 
     Raises
     ------
     TypeError
         If `client` is not a client of `distributed`, or an asynchronous one.
     RuntimeError
-        If there is no worker, or one has other versions.
+        If there is no worker, or the scheduler or a worker has other versions.
     """
     if not isinstance(client, _client_class()):
         raise TypeError(f"client must be a distributed.Client; got {type(client).__name__}.")
@@ -59,25 +61,24 @@ def check_workers(client: Any) -> None:
 
 
 def own_versions() -> dict[str, str]:
-    """Versions in this process that workers must have too."""
+    """Versions in this process that the cluster must have too."""
     return {name: version(name) for name in SAME_VERSIONS} | {"Python": _minor(platform.python_version())}
 
 
-def describe_mismatch(name: str, wanted: str, on_workers: Mapping[str, str | None]) -> str:
-    """An error message about the workers without this version of a package, "" if all have it.
+def describe_mismatch(name: str, wanted: str, on_cluster: Mapping[str, str | None]) -> str:
+    """An error message about the processes without this version of a package, "" if all have it.
 
-    >>> describe_mismatch("numba", "0.68.1", {"tcp://10.0.0.1:4000": "0.68.1", "tcp://10.0.0.2:4000": None})
-    'The worker tcp://10.0.0.2:4000 has no numba, but 0.68.1 is needed, as here. Install it there.'
-    >>> describe_mismatch("Python", "3.12", {"a": "3.11", "b": "3.11"})
-    'The workers a and b have Python 3.11, but 3.12 is needed, as here. Install it there.'
+    >>> describe_mismatch("numba", "0.68.1", {"the scheduler": "0.68.1", "worker tcp://10.0.0.2:4000": None})
+    'worker tcp://10.0.0.2:4000: no numba is installed, but 0.68.1 is needed, as here. Install it there.'
+    >>> describe_mismatch("Python", "3.12", {"the scheduler": "3.11", "worker a": "3.11", "worker b": "3.11"})
+    'the scheduler and 2 others: Python 3.11 is installed, but 3.12 is needed, as here. Install it there.'
     """
-    for found in dict.fromkeys(on_workers.values()):
+    for found in dict.fromkeys(on_cluster.values()):
         if found != wanted:
-            addresses = [address for address, other in on_workers.items() if other == found]
-            who = " and ".join(addresses) if len(addresses) < 3 else f"{addresses[0]} and {len(addresses) - 1} others"
-            subject = f"The worker {who} has" if len(addresses) == 1 else f"The workers {who} have"
+            first, *others = [process for process, other in on_cluster.items() if other == found]
+            who = f"{first} and {pluralize(len(others), 'other')}" if others else first
             has = f"{name} {found}" if found is not None else f"no {name}"
-            return f"{subject} {has}, but {wanted} is needed, as here. Install it there."
+            return f"{who}: {has} is installed, but {wanted} is needed, as here. Install it there."
     return ""
 
 
@@ -119,11 +120,16 @@ def _client_class() -> Any:
 
 
 def _versions(client: Any, name: str) -> dict[str, str | None]:
-    """Versions by worker; only functions of Python are called, as a worker may have nothing else."""
-    if name == "Python":
-        return {address: _minor(each) for address, each in client.run(platform.python_version).items()}
-    found = client.run(version, name, on_error="return")
-    return {address: each if isinstance(each, str) else None for address, each in found.items()}
+    """Versions by process. Only functions of Python are called: there may be nothing else."""
+    function, arguments = (platform.python_version, ()) if name == "Python" else (version, (name,))
+    try:
+        found = {"the scheduler": client.run_on_scheduler(function, *arguments)}
+    except PackageNotFoundError as error:
+        found = {"the scheduler": error}
+    for address, each in client.run(function, *arguments, on_error="return").items():
+        found[f"worker {address}"] = each
+    texts = {process: each if isinstance(each, str) else None for process, each in found.items()}
+    return {process: _minor(each) if each and name == "Python" else each for process, each in texts.items()}
 
 
 def _minor(python: str) -> str:
