@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
 
 import dask
 import pytest
@@ -17,12 +19,20 @@ TIMEOUT = 60
 @pytest.fixture(scope="session")
 def cluster() -> Generator[LocalCluster]:
     """Two workers of one thread. A worker that a test kills is started again by its nanny, however often."""
+    with cluster_of(N_WORKERS) as started:
+        yield started
+
+
+@contextmanager
+def cluster_of(n_workers: int, **options: Any) -> Generator[LocalCluster]:
+    """Workers of one thread. Dask gives up those that are not back after 15 seconds, by default."""
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
         LocalCluster(
-            n_workers=N_WORKERS, processes=True, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+            n_workers=n_workers, processes=True, threads_per_worker=1, host="127.0.0.1",
+            dashboard_address="127.0.0.1:0", **options,
         ) as started,
-    ):
+    ):  # fmt: skip
         yield started
 
 
@@ -30,20 +40,8 @@ def cluster() -> Generator[LocalCluster]:
 def client(cluster: LocalCluster) -> Generator[Client]:
     """A client of the cluster, complete again after what an earlier test did to it."""
     with Client(cluster) as connected:
-        complete(cluster, connected)
+        connected.wait_for_workers(N_WORKERS, timeout=TIMEOUT)
         yield connected
-
-
-def complete(cluster: LocalCluster, client: Client) -> None:
-    """Wait until killed workers have been started again.
-
-    About one time in twenty a nanny of Dask's never does, also without any task of ours: then another one is added.
-    """
-    try:
-        client.wait_for_workers(N_WORKERS, timeout=15)
-    except TimeoutError:
-        cluster.scale(len(cluster.workers) + 1)
-        client.wait_for_workers(N_WORKERS, timeout=TIMEOUT)
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = TIMEOUT) -> None:

@@ -8,18 +8,17 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster, Security
+from distributed import Client, Security
 from sklearn.base import clone
 
 from committee.dask import GradientBoostingClassifier, cluster_blocks
-from tests.dask.conftest import TIMEOUT, complete, wait_until
+from tests.dask.conftest import N_WORKERS, TIMEOUT, cluster_of, wait_until
 from tests.dask.models import TABLE, chunked, digest
 
 MODEL = GradientBoostingClassifier(n_estimators=8, random_state=0)
@@ -28,18 +27,6 @@ MODEL = GradientBoostingClassifier(n_estimators=8, random_state=0)
 @pytest.fixture(scope="module")
 def expected() -> str:
     return digest(clone(MODEL).fit(TABLE.X, TABLE.label))
-
-
-@contextmanager
-def cluster_of(n_workers: int, **options: Any) -> Generator[tuple[LocalCluster, Client]]:
-    with (
-        LocalCluster(
-            n_workers=n_workers, processes=True, threads_per_worker=1, host="127.0.0.1",
-            dashboard_address="127.0.0.1:0", **options,
-        ) as cluster,
-        Client(cluster) as client,
-    ):  # fmt: skip
-        yield cluster, client
 
 
 def fit(client: Client, action: Callable[[], Any] | None = None, at: int = 3, **parameters: Any) -> Any:
@@ -62,14 +49,14 @@ def pids(client: Client) -> list[int]:
 
 
 @pytest.mark.slow
-def test_workers_killed_at_random_moments(cluster: LocalCluster, client: Client, expected: str) -> None:
+def test_workers_killed_at_random_moments(client: Client, expected: str) -> None:
     """From the call of fit on: reading, binning, loading and rounds."""
     begun = time.monotonic()
     assert digest(fit(client)) == expected
     duration = time.monotonic() - begun
     rng = np.random.default_rng(5)
     for _ in range(8):
-        complete(cluster, client)
+        client.wait_for_workers(N_WORKERS, timeout=TIMEOUT)
         victim = int(rng.choice(pids(client)))
         timer = threading.Timer(rng.uniform(0.0, duration), os.kill, (victim, signal.SIGKILL))
         timer.start()
@@ -81,10 +68,10 @@ def test_workers_killed_at_random_moments(cluster: LocalCluster, client: Client,
 
 
 @pytest.mark.slow
-def test_a_worker_killed_between_two_rounds(cluster: LocalCluster, client: Client, expected: str) -> None:
+def test_a_worker_killed_between_two_rounds(client: Client, expected: str) -> None:
     """The next request finds a host that is known to be lost, or not yet."""
     for pause in (0.0, 2.0):
-        complete(cluster, client)
+        client.wait_for_workers(N_WORKERS, timeout=TIMEOUT)
         victim = pids(client)[0]
 
         def kill(victim: int = victim, pause: float = pause) -> None:
@@ -108,7 +95,7 @@ def test_all_workers_killed_at_once(client: Client, expected: str) -> None:
 @pytest.mark.slow
 def test_a_cluster_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_blocks, "RECOVERY", 2.0)
-    with cluster_of(2) as (cluster, client):
+    with cluster_of(2) as cluster, Client(cluster) as client:
 
         def close() -> None:
             cluster.scale(0)
@@ -132,7 +119,7 @@ def end_worker(data: Any) -> Any:
 def test_a_block_that_ends_its_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that are ended and started again and again do not go on for ever."""
     monkeypatch.setattr(cluster_blocks, "MAX_LOADS", 2)
-    with cluster_of(1) as (_, client):
+    with cluster_of(1) as cluster, Client(cluster) as client:
         data = client.scatter([Deadly])
         blocks = cluster_blocks.ClusterBlocks(client, data, end_worker)
         with pytest.raises(RuntimeError, match=r"were lost 2 times in a row.*more workers"):
@@ -172,7 +159,7 @@ def test_errors_of_steps_and_of_data_are_raised(client: Client) -> None:
 def test_a_stopped_worker_counts_as_lost(expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stopped process keeps its connections: without heartbeats its blocks go to the others."""
     monkeypatch.setattr(cluster_blocks, "PATIENCE", 4.0)
-    with cluster_of(2) as (_, client):
+    with cluster_of(2) as cluster, Client(cluster) as client:
         victim = pids(client)[0]
         try:
             assert digest(fit(client, lambda: os.kill(victim, signal.SIGSTOP))) == expected
@@ -204,7 +191,7 @@ def n_states(dask_worker: Any) -> int:
 @pytest.mark.slow
 def test_a_worker_that_joins_is_given_blocks(expected: str) -> None:
     held: list[list[int]] = []
-    with cluster_of(1) as (cluster, client):
+    with cluster_of(1) as cluster, Client(cluster) as client:
 
         def grow() -> None:
             cluster.scale(2)
@@ -244,7 +231,7 @@ def test_a_cluster_with_tls(tmp_path: Path, expected: str) -> None:
     openssl("req", "-x509", *new, "-keyout", key, "-out", certificate)
     files = {f"tls_{role}_{what}": path for role in ROLES for what, path in (("key", key), ("cert", certificate))}
     security = Security(tls_ca_file=certificate, require_encryption=True, **files)
-    with cluster_of(2, security=security, protocol="tls://") as (cluster, client):
+    with cluster_of(2, security=security, protocol="tls://") as cluster, Client(cluster) as client:
         assert cluster.scheduler_address.startswith("tls://")
         victim = pids(client)[0]
         assert digest(fit(client, lambda: os.kill(victim, signal.SIGKILL))) == expected

@@ -12,11 +12,12 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 from sklearn.base import clone
 
 import committee
 from committee.dask import GradientBoostingClassifier, GradientBoostingRegressor
+from tests.dask.conftest import cluster_of, wait_until
 from tests.dask.models import N_ROWS, TABLE, UNEQUAL, chunked, digest
 
 CLASSIFIER = GradientBoostingClassifier(n_estimators=4, random_state=0)
@@ -59,12 +60,7 @@ def test_the_model_of_one_machine(name: str, client: Client) -> None:
 @pytest.mark.parametrize("n_workers", [1, 3, 4])
 def test_any_number_of_workers(n_workers: int) -> None:
     expected = local(CLASSIFIER).fit(TABLE.X, TABLE.label)
-    with (
-        LocalCluster(
-            n_workers=n_workers, processes=True, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with cluster_of(n_workers) as cluster, Client(cluster) as client:
         result = clone(CLASSIFIER).fit(chunked(TABLE.X), chunked(TABLE.label), client=client)
         assert digest(result) == digest(expected)
 
@@ -247,7 +243,6 @@ def states_on(dask_worker: Any) -> int:
 @pytest.mark.slow
 def test_nothing_is_left_on_the_cluster(client: Client) -> None:
     """No task, no data and no actor, after a fit and after one that failed in a round."""
-    from tests.dask.conftest import wait_until
 
     def stop(record: Any) -> bool:
         if record.round == 2:

@@ -10,6 +10,11 @@ from typing import Any
 RECOVERY = 60.0
 """Seconds to wait for a worker if there is none."""
 
+LOST_AGAIN = (
+    "Workers were lost again and again while they ran the same task, perhaps for lack of memory: give them more, or "
+    "fewer threads."
+)
+
 
 def results_of(client: Any, futures: Sequence[Any]) -> list[Any]:
     """Wait for tasks; raise the exception of one as it is, and RuntimeError if there are no workers."""
@@ -22,12 +27,12 @@ def results_of(client: Any, futures: Sequence[Any]) -> list[Any]:
             timeout *= 2.0  # for large results on slow connections
             return client.sync(partial(client.gather, futures, asynchronous=True), callback_timeout=timeout)
         except KilledWorker as error:
-            raise RuntimeError(
-                "Workers were lost again and again while they ran the same task, perhaps for lack of memory: give "
-                "them more, or fewer threads."
-            ) from error
+            raise RuntimeError(LOST_AGAIN) from error
         except TimeoutError:
             if failed := [future for future in futures if future.status == "error"]:
+                error = failed[0].exception()
+                if isinstance(error, KilledWorker):
+                    raise RuntimeError(LOST_AGAIN) from error
                 return failed[0].result()  # raises it
         if client.scheduler_info(n_workers=-1)["workers"]:
             seen = time.monotonic()
