@@ -29,7 +29,8 @@ TAKES_LONG = "# takes "
 
 APP = ("matplotlib", "polars", "jinja2", "altair", "vl_convert")
 OPTIONAL = {
-    "committee[app]": APP, "committee[foreign]": ("skops",), "pandas": ("pandas",), "polars": ("polars",),
+    "committee[app]": APP, "committee[dask]": ("dask", "distributed"), "committee[foreign]": ("skops",),
+    "pandas": ("pandas",), "polars": ("polars",),
     "pyarrow": ("pyarrow",), "safetensors": ("safetensors",),
 }  # fmt: skip
 """Modules that each optional requirement brings."""
