@@ -78,6 +78,7 @@ def digest_of(library: str, model: Any) -> str:
 
 def run_fits(library: str, n_workers: int, n_fits: int, seed: int) -> None:
     """Print the duration and digest of an undisturbed fit, then the outcome of every disturbed one, as JSON."""
+    import dask
     import dask.array as da
     from distributed import Client, LocalCluster
 
@@ -87,6 +88,8 @@ def run_fits(library: str, n_workers: int, n_fits: int, seed: int) -> None:
     chunk = -(-ROWS // (2 * n_workers))
     draw = np.random.default_rng(seed)
     with (
+        # By default Dask gives a worker up if it is lost again when 15 seconds have passed since it was lost before.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
         LocalCluster(
             n_workers=n_workers, processes=True, threads_per_worker=1, host="127.0.0.1",
             dashboard_address="127.0.0.1:0", silence_logs=50,

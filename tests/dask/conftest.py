@@ -25,7 +25,7 @@ def cluster() -> Generator[LocalCluster]:
 
 @contextmanager
 def cluster_of(n_workers: int, **options: Any) -> Generator[LocalCluster]:
-    """Workers of one thread. Dask gives up those that are not back after 15 seconds, by default."""
+    """Workers of one thread. By default Dask gives up those that are lost twice within 15 seconds."""
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
         LocalCluster(
