@@ -109,9 +109,17 @@ def run_fits(library: str, n_workers: int, n_fits: int, seed: int) -> None:
                 _print({"cluster": "a worker was not started again"})
                 return
             moment = float(draw.uniform())
-            pid = sorted(client.run(os.getpid).values())[int(draw.integers(n_workers))]
+            victim = int(draw.integers(n_workers))
+            while len(pids := pids_of(client)) < n_workers:  # the last one killed was still listed
+                time.sleep(0.5)
+            pid = pids[victim]
             _print({"begins": True})
             _print(disturbed_fit(library, tables, pid, moment, duration)._asdict())
+
+
+def pids_of(client: Any) -> list[int]:
+    """The processes of the workers that answer."""
+    return sorted(pid for pid in client.run(os.getpid, on_error="return").values() if isinstance(pid, int))
 
 
 def disturbed_fit(library: str, tables: Any, pid: int, moment: float, duration: float) -> Outcome:

@@ -42,6 +42,8 @@ def fit(client: Client, action: Callable[[], Any] | None = None, at: int = 3, **
 
 
 def pids(client: Client) -> list[int]:
+    """The processes of the workers, all of which answer."""
+    wait_until(lambda: all(isinstance(each, int) for each in client.run(os.getpid, on_error="return").values()))
     return sorted(client.run(os.getpid).values())
 
 
@@ -150,6 +152,13 @@ def test_errors_of_steps_and_of_data_are_raised(client: Client) -> None:
         cluster_blocks.ClusterBlocks(client, client.scatter([1, 2]), str).ask(Raising())
     with pytest.raises(ArithmeticError, match="of the data"):
         cluster_blocks.ClusterBlocks(client, client.scatter([1, 2]), fail).ask(NoStep())
+
+
+@pytest.mark.slow
+def test_a_worker_lost_while_versions_are_asked_for(client: Client, expected: str) -> None:
+    """It has no wrong version, it is lost."""
+    os.kill(pids(client)[0], signal.SIGKILL)  # the scheduler lists it for some milliseconds more
+    assert digest(fit(client)) == expected
 
 
 # --- silent workers, and new ones -------------------------------------------------------------------------------------

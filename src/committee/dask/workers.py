@@ -127,7 +127,8 @@ def _versions(client: Any, name: str) -> dict[str, str | None]:
     except PackageNotFoundError as error:
         found = {"the scheduler": error}
     for address, each in client.run(function, *arguments, on_error="return").items():
-        found[f"worker {address}"] = each
+        if not isinstance(each, OSError):  # the worker was lost meanwhile
+            found[f"worker {address}"] = each
     texts = {process: each if isinstance(each, str) else None for process, each in found.items()}
     return {process: _minor(each) if each and name == "Python" else each for process, each in texts.items()}
 
