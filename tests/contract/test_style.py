@@ -22,6 +22,7 @@ MAX_KERNEL_LINES = 120
 
 LONG_SIGNATURES: dict[str, str] = {
     "cli/main:predict": "one parameter for each option of the command",
+    "dask/gradient_boosting:_OnCluster.fit": "public: keyword parameters with defaults",
     "evaluation/bias_variance:bias_variance": "public: keyword parameters with defaults",
     "evaluation/bootstrap:bootstrap": "public: keyword parameters with defaults",
     "evaluation/bootstrap_interval:bootstrap_interval": "public: keyword parameters with defaults",

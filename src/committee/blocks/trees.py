@@ -77,8 +77,8 @@ class BlockTree:
         most = int(cuts["n"].max(initial=0))
         each = total.reshape(len(divisions), self.width + 2)
         block_tree.divide_block(
-            self.words, self.n_features, self.rows, self.amounts, self.ones, cuts, np.empty(most, ROW),
-            self._ordered(most), each,
+            self.words, self.n_features, self.rows, self.amounts, self.ones, cuts,
+            (np.empty(most, ROW), self._ordered(most)), each,
         )  # fmt: skip
         each[:, self.width] += cuts["n_left"]
         each[:, self.width + 1] += cuts["left_count"]
@@ -227,7 +227,7 @@ class _Growth:
         if is_counted := is_counted or (self.needs_count and int(nodes["count"][i]) < COUNTED * self.least):
             counts = grower.blocks.ask(CountSegment(self.segment[i], grower.width)).total
         if block_tree.search_block_node(
-            i, is_counted, self.rules, self.features, grower.records, nodes, histogram, counts, grower.work
+            i, is_counted, self.rules, self.features, grower.records, nodes, (histogram, counts), grower.work
         ):
             self.histograms[i] = histogram
 

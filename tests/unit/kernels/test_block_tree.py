@@ -79,7 +79,7 @@ def test_divide_block(n, d, is_counted):
         records, most = as_records(cuts), max(cut.n for cut in cuts)
         total = np.zeros((n_cuts, -(-d // 4) * 4 * 256 + 2), np.int64)
         block_tree.divide_block(
-            words, d, rows, amounts, ones, records, np.empty(most, ROW), scratch(words, most), total
+            words, d, rows, amounts, ones, records, (np.empty(most, ROW), scratch(words, most)), total
         )
         np.testing.assert_array_equal(rows, expected.rows)
         assert records["n_left"].tolist() == expected.n_left

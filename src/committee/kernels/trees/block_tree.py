@@ -47,11 +47,13 @@ def part_tile_rows(rows, tile, f, side, spare):
 
 
 @kernel
-def divide_block(words, n_features, rows, amounts, ones, cuts, spare, ordered, sums_out):
+def divide_block(words, n_features, rows, amounts, ones, cuts, scratch, sums_out):
     """Divide the rows of nodes as the records `CUT` say, in place, and sum those of one child of each.
 
     Row i of sums_out is for cuts[i]. The cuts are given the number of rows that go left, and what they count for.
+    scratch is memory for the rows that go right and, where there are several tiles, for the amounts of a child.
     """
+    spare, ordered = scratch
     for k in range(cuts.size):
         cut = cuts[k]
         f = cut.feature
@@ -70,8 +72,12 @@ def divide_block(words, n_features, rows, amounts, ones, cuts, spare, ordered, s
 
 
 @kernel
-def search_block_node(i, is_counted, rules_1, features, records, nodes, histogram, counts, work):
-    """Write the best split of node i to its record; is_counted, one that leaves enough rows on either side."""
+def search_block_node(i, is_counted, rules_1, features, records, nodes, sums, work):
+    """Write the best split of node i to its record; is_counted, one that leaves enough rows on either side.
+
+    sums are the histogram of the node and that of its counts.
+    """
+    histogram, counts = sums
     return search_histogram_node(features, is_counted, nodes[i], rules_1[0], records, histogram, counts, work)
 
 
